@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -41,6 +42,7 @@ LOCAL_PG_KINDS = _first_and_others(servers.local_names())
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    _let_children_be_interrupted()
     home = getattr(config, "workerinput", {}).get("servers")  # there in a worker of xdist
     if home is not None:
         config.stash[SERVERS] = Servers(Path(home))
@@ -48,6 +50,12 @@ def pytest_configure(config: pytest.Config) -> None:
     stack = ExitStack()
     config.add_cleanup(stack.close)
     config.stash[SERVERS] = stack.enter_context(servers.running())
+
+
+def _let_children_be_interrupted() -> None:
+    """A shell without job control has its background jobs ignore SIGINT, which all their children would inherit."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -21,6 +21,7 @@ from relet._store.sqlite import SQLiteStore
 from relet._store.store import Store
 from tests.conftest import PG_KINDS, SERVERS, SQLITE_FILE, SQLITE_KINDS
 from tests.schemas import SharedSchema, schemas_of
+from tests.templates import fill_in
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ def database(_any_schema: Database, tmp_path: Path) -> Iterator[Database]:
 def app(database: Database) -> Iterator[App]:
     """An app in an empty store of each kind."""
     app = database.app()
+    fill_in(app._store())
     yield app
     app.close()
 

@@ -26,6 +26,7 @@ from relet._store.query import Flow
 from relet._store.sqlite import SQLiteStore
 from relet._store.store import Store
 from tests.store.interleave import Session
+from tests.templates import fill_in
 
 R = TypeVar("R")
 
@@ -55,6 +56,7 @@ def connect(url: str, schema: str) -> Store:
     store: Store
     if url.startswith("sqlite"):
         store = SQLiteStore(None if url == MEMORY else url.removeprefix("sqlite:///"))
+        fill_in(store)
     else:
         store = PostgresStore(url, schema=schema)
     store.migrate()

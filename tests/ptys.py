@@ -7,7 +7,6 @@ import os
 import re
 import select
 import struct
-import subprocess
 import sys
 import termios
 import time
@@ -15,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from tests import forks
 
 TIMEOUT = 20.0
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\x1b\][^\x07]*\x07")
@@ -37,15 +38,14 @@ class OnTerminal:
         self.resize(*size)
         self.modes_before = self.modes()
         self._drawn = ""
-        name = os.ttyname(self._slave)
-        # The shell leads a new session, so that the terminal which it opens first becomes the session's own.
-        start = f'exec "$@" <{name} >{name} 2>&1'
         environment = {name: value for name, value in os.environ.items() if name not in ("RELET_URL", "NO_COLOR")}
-        self.process = subprocess.Popen(
-            ["/bin/sh", "-c", start, "sh", sys.executable, *program, *arguments],
+        self.process = forks.Popen(
+            [sys.executable, *program, *arguments],
             cwd=folder,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
+            stdin=self._slave,
+            stdout=self._slave,
+            stderr=self._slave,
+            start_new_session=True,  # whose own terminal becomes its standard input
             env={**environment, "TERM": "xterm-256color"},
         )
 

@@ -35,6 +35,7 @@ from bench.results import Results
 from bench.rows import Copier, enqueue_one
 from bench.server import Postgres
 from bench.systems import ALL, RELET, SQLITE
+from tests import forks
 from tests.plugin.command_line import CommandLine
 from tests.servers import PrivateServer, Server
 
@@ -278,7 +279,7 @@ def test_the_proxy_delays_and_counts_round_trips() -> None:
 
 def relet_bench(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "relet", "bench", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **env}, check=False)
+    return forks.run(command, timeout=60, env={**os.environ, **env})
 
 
 @pytest.mark.long("sqlite", "memory")
@@ -331,13 +332,18 @@ def test_relet_bench_refuses_in_one_sentence(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_relet_bench_cleans_up_when_it_is_interrupted(number: signal.Signals, own_database: str) -> None:
     command = [sys.executable, "-m", "relet", "bench", own_database, "--jobs", "1000000"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    with psycopg.connect(own_database, autocommit=True) as connection:
-        deadline = time.monotonic() + 30
-        while not connection.execute(SCRATCH).fetchall() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(number)
-        _, said = process.communicate(timeout=30)
+    with (
+        forks.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
+        psycopg.connect(own_database, autocommit=True) as connection,
+    ):
+        try:
+            deadline = time.monotonic() + 30
+            while not connection.execute(SCRATCH).fetchall() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            process.send_signal(number)
+            _, said = process.communicate(timeout=30)
+        finally:
+            process.kill()  # has no effect on one that has ended
         assert process.returncode == 130, said
         assert connection.execute(SCRATCH).fetchall() == []
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from relet._cli.examples import EXAMPLES, OVERVIEW
 from relet._cli.main import build, parse
 from relet._version import __version__
+from tests import forks
 from tests.commands import Command, all_commands
 from tests.plugin.command_line import CommandLine, command_line
 
@@ -25,10 +25,8 @@ WITHOUT_APP = ("completion", "bench", "demo")
 
 def printed(folder: Path, *arguments: str, url: str = BAD_URLS[0]) -> str:
     """The output of a command that must succeed."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "relet", *arguments],
-        cwd=folder, env={**os.environ, "RELET_URL": url, "COLUMNS": "120"}, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "relet", *arguments]
+    ran = forks.run(command, cwd=folder, env={**os.environ, "RELET_URL": url, "COLUMNS": "120"}, timeout=60)
     assert (ran.returncode, ran.stderr) == (0, "")
     return ran.stdout
 

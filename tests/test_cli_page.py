@@ -18,6 +18,7 @@ LINE = re.compile(
     r"(?:(?P<name>\w+)=\$\()?relet (?P<words>.*?)\)?(?:\s+# .*)?"
 )
 NOT_RUN = {"top": "--once", "completion": "", "demo": "", "web": ""}  # but with this, if anything, they are
+MEASURES = ("bench", "torture")
 
 
 def lines() -> list[re.Match[str]]:
@@ -28,12 +29,11 @@ def lines() -> list[re.Match[str]]:
 
 
 def test_all_commands_of_the_page_do_what_they_should(typed: CommandLine, tmp_path: Path) -> None:
-    (program,) = (block.code for block in blocks(PAGE) if block.code.startswith("# shop.py\n"))
-    (tmp_path / "shop.py").write_text(program)
+    _write_shop(tmp_path)
     known: dict[str, str] = {}
     for line in lines():
         words = [known.get(word.removeprefix("$"), word) for word in shlex.split(line["words"])]
-        if NOT_RUN.get(words[0], words[-1]) != words[-1]:
+        if NOT_RUN.get(words[0], words[-1]) != words[-1] or words[0] in MEASURES:
             continue
         values = (line["values"] or "").split()
         (tmp_path / "piped").write_text("".join((line["form"] or "").replace("\\n", "\n") % value for value in values))
@@ -41,6 +41,20 @@ def test_all_commands_of_the_page_do_what_they_should(typed: CommandLine, tmp_pa
         assert code == 0 or words[0] == "doctor", f"relet {' '.join(words)}\n{printed}"
         if line["name"]:
             known[line["name"]] = printed.strip()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MEASURES)
+def test_the_commands_of_the_page_that_measure_do_so(typed: CommandLine, tmp_path: Path, name: str) -> None:
+    _write_shop(tmp_path)
+    (words,) = (line["words"] for line in lines() if line["words"].startswith(name))
+    code, printed = typed(tmp_path, *shlex.split(words))
+    assert code == 0, printed
+
+
+def _write_shop(folder: Path) -> None:
+    (program,) = (block.code for block in blocks(PAGE) if block.code.startswith("# shop.py\n"))
+    (folder / "shop.py").write_text(program)
 
 
 @pytest.mark.parametrize("command", all_commands(), ids=lambda command: command.name)

@@ -117,6 +117,7 @@ def wait_for(shop: CliShop, job: Job[Any], state: str) -> Job[Any]:
     return found
 
 
+@pytest.mark.every_store
 def test_a_queued_job_runs_here_by_the_end_of_its_id(typed: CommandLine, any_shop: CliShop) -> None:
     shop = any_shop
     job, other = shop.many(2)
@@ -134,6 +135,7 @@ def test_a_queued_job_runs_here_by_the_end_of_its_id(typed: CommandLine, any_sho
     assert [(one.queue, one.counts["succeeded"]) for one in shop.client.totals()] == [("billing", 1)]
 
 
+@pytest.mark.long("postgres")
 def test_async_handlers_and_json(typed: CommandLine, any_shop: CliShop, desk: SimpleNamespace) -> None:
     code, printed = typed(
         any_shop.folder, "run", "desk:app", desk.soft.enqueue().id, "--json", "--log-level", "warning"
@@ -143,6 +145,7 @@ def test_async_handlers_and_json(typed: CommandLine, any_shop: CliShop, desk: Si
     assert (any_shop.folder / "claimed").read_text() == found["job"]["id"], "listeners hear of it"
 
 
+@pytest.mark.long("postgres")
 def test_the_handler_gets_its_resources(typed: CommandLine, any_shop: CliShop, desk: SimpleNamespace) -> None:
     job = desk.books.enqueue()
     code, printed = typed(any_shop.folder, "run", "desk:app", job.id)
@@ -151,6 +154,7 @@ def test_the_handler_gets_its_resources(typed: CommandLine, any_shop: CliShop, d
     assert (any_shop.folder / "closed").exists()
 
 
+@pytest.mark.long("postgres")
 def test_a_failure_prints_the_traceback_and_what_follows(
     typed: CommandLine, any_shop: CliShop, desk: SimpleNamespace
 ) -> None:
@@ -169,11 +173,13 @@ def test_a_failure_prints_the_traceback_and_what_follows(
     assert (code, "Attempt 1 of 2 failed after " in printed) == (1, True)
 
 
+@pytest.mark.long("postgres")
 def test_a_snooze_is_no_failure(typed: CommandLine, any_shop: CliShop, desk: SimpleNamespace) -> None:
     code, printed = typed(any_shop.folder, "run", "desk:app", desk.snoozes.enqueue().id)
     assert (code, "Snoozed after " in printed, "A worker runs it in " in printed) == (0, True, True), printed
 
 
+@pytest.mark.long("postgres")
 def test_paused_and_delayed_jobs_run(typed: CommandLine, any_shop: CliShop) -> None:
     shop = any_shop
     paused, delayed = *shop.many(1), *shop.many(1, delay=3600)
@@ -183,6 +189,7 @@ def test_paused_and_delayed_jobs_run(typed: CommandLine, any_shop: CliShop) -> N
         assert shop.state(job) == "succeeded"
 
 
+@pytest.mark.long("postgres")
 def test_a_job_that_cannot_run_is_refused_and_stays_as_it_was(typed: CommandLine, any_shop: CliShop) -> None:
     shop = any_shop
     (running,) = shop.many(1)
@@ -227,6 +234,7 @@ def test_limits_hold(typed: CommandLine, any_shop: CliShop, limit: dict[str, Any
     assert typed(shop.folder, "run", "shop:app", second.id)[0] == 0
 
 
+@pytest.mark.long("postgres")
 def test_a_job_that_must_run_alone_runs(typed: CommandLine, any_shop: CliShop) -> None:
     shop = any_shop
     (job,) = shop.many(1)
@@ -246,6 +254,7 @@ def lost_two_workers(shop: CliShop) -> None:
 
 
 @pytest.mark.parametrize("key", ["c", "q"])
+@pytest.mark.long("postgres")
 def test_a_debugger_may_stop_the_handler_for_longer_than_the_lease(
     any_shop: CliShop, desk: SimpleNamespace, key: str
 ) -> None:
@@ -277,6 +286,7 @@ def test_a_debugger_may_stop_the_handler_for_longer_than_the_lease(
 
 @pytest.mark.parametrize("task", ["waits", "waits_softly"])
 @pytest.mark.parametrize("before", ["queued", "paused"])
+@pytest.mark.long("postgres")
 def test_ctrl_c_gives_the_job_back(any_shop: CliShop, desk: SimpleNamespace, task: str, before: str) -> None:
     shop, job = any_shop, getattr(desk, task).enqueue()
     if before == "paused":
@@ -294,6 +304,7 @@ def test_ctrl_c_gives_the_job_back(any_shop: CliShop, desk: SimpleNamespace, tas
     assert attempt.outcome == "released"
 
 
+@pytest.mark.long("postgres")
 def test_a_job_that_is_cancelled_meanwhile_ends(any_shop: CliShop, desk: SimpleNamespace) -> None:
     shop, job = any_shop, desk.waits_softly.enqueue()
     with OnTerminal(shop.folder, "run", "desk:app", job.id) as terminal:
@@ -303,6 +314,7 @@ def test_a_job_that_is_cancelled_meanwhile_ends(any_shop: CliShop, desk: SimpleN
         assert "The job is cancelled." in terminal.page
 
 
+@pytest.mark.every_store
 def test_one_of_many_claims_gets_the_job(any_shop: CliShop) -> None:
     """Workers and operators that want the same job at the same moment."""
     shop = any_shop

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
 import sys
 
 import pytest
 
 from relet import new_id
+from tests import forks
 from tests.harness import harness_of
 from tests.plugin.command_line import CommandLine
 from tests.ptys import OnTerminal
@@ -221,10 +221,8 @@ main(sys.argv[1:])
 
 def test_ctrl_c_in_the_middle_says_how_far_it_came(shop: CliShop) -> None:
     shop.many(3000)
-    ran = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, "jobs", "shop:app", "cancel", "--queue", "billing", "--yes"],
-        cwd=shop.folder, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    command = [sys.executable, "-c", INTERRUPTED, "jobs", "shop:app", "cancel", "--queue", "billing", "--yes"]
+    ran = forks.run(command, cwd=shop.folder, timeout=60)
     assert ran.returncode == 128 + signal.SIGINT
     printed = re.fullmatch(r"relet: Stopped: (\d+) of 3000 done, 0 refused\.\n", ran.stderr)
     assert printed is not None, ran.stderr

@@ -285,7 +285,9 @@ def test_tables_are_drawn_on_a_terminal_and_plain_elsewhere(typed: CommandLine, 
 #: As if rich were not installed.
 WITHOUT_RICH = """
 import sys
-sys.modules["rich"] = None
+for name in ["rich", *sys.modules]:
+    if name.partition(".")[0] == "rich":
+        sys.modules[name] = None
 from relet._cli import main
 main(sys.argv[1:])
 """

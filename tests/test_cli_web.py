@@ -15,6 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests import forks
+
 pytest.importorskip("uvicorn")
 
 SHOP = """
@@ -38,7 +40,7 @@ def serving(folder: Path, port: int, *options: str, **environment: str) -> Itera
     (folder / "shop.py").write_text(SHOP.format(path=folder / "jobs.db"))
     clean = {name: value for name, value in os.environ.items() if not name.startswith("RELET_")}
     command = [sys.executable, "-m", "relet", "web", "shop:app", "--port", str(port), *options]
-    server = subprocess.Popen(
+    server = forks.Popen(
         command, cwd=folder, env=clean | environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     try:

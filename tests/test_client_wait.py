@@ -16,6 +16,7 @@ from relet._store.notify import SchemaNotifier
 from relet._store.postgres_pool import PostgresPool
 from relet._store.sqlite import SQLiteStore
 from relet._tasks.task import PlainTask
+from tests import forks
 from tests.databases import Database
 from tests.harness import harness_of
 from tests.plugin.apps import Later
@@ -176,9 +177,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 app.client.complete({job.id!r}, time.time())
 """
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
+    with forks.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdin is not None
         assert other.stdout is not None
         assert other.stdout.readline() == "ready\n"

@@ -116,6 +116,7 @@ def order_tasks(app: App) -> dict[str, Any]:
     return {"price": price, "order": order, "waits": waits}
 
 
+@pytest.mark.every_store
 def test_no_table_holds_a_value_in_the_clear(place: Database, make_app: MakeApp) -> None:
     app = make_app(FernetCodec(NEW))
     tasks = order_tasks(app)

@@ -85,6 +85,7 @@ def fill(app: App) -> None:
 
 
 @pytest.mark.parametrize("which", ["tag", "group", "target"])
+@pytest.mark.every_store
 def test_nothing_of_the_jobs_is_left_in_any_table(app: App, which: str) -> None:
     fill(app)
     assert {name.rpartition("relet_")[2] for name in leaves(app)} >= {"jobs", "finished", "steps", "signals", "tags"}

@@ -4,7 +4,6 @@ copy of the package is left as it is."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import relet
 from tests.databases import Database
+from tests.packages import copy_package
 
 ROOT = Path(__file__).parents[1]
 
@@ -51,10 +50,9 @@ harness = harness_of(app)
 
 def add_and_run(folder: Path, additions: Additions, program: str, url: str, schema: str) -> None:
     """Add to a copy of the package, and run a program that uses it."""
-    source = Path(relet.__file__).parent
-    shutil.copytree(source, folder / "relet", ignore=shutil.ignore_patterns("__pycache__"))
+    package = copy_package(folder, additions)
     for name, texts in additions.items():
-        file = folder / "relet" / name
+        file = package / name
         file.write_text(_with_additions(file.read_text(), texts))
     (folder / "adding.py").write_text(f"{START}{program}\nprint('done')\n")
     command = [sys.executable, "adding.py", url, schema]
@@ -174,6 +172,8 @@ assert json.loads(command("jobs", "adding:app", "show", job.id, "--json"))["job"
 """
 
 
+@pytest.mark.long("sqlite")
+@pytest.mark.every_store
 def test_a_column_of_a_job_is_added_in_the_migration_and_in_job(tmp_path: Path, store_url: str, schema: str) -> None:
     add_and_run(tmp_path, COLUMN, USE_OF_COLUMN, store_url, schema)
 
@@ -303,6 +303,7 @@ assert "queued --> pending: requeue_later" in concepts["diagram"]()
 """
 
 
+@pytest.mark.long("memory")
 def test_a_verb_is_added_in_its_tables_its_flow_and_the_clients(tmp_path: Path, database: Database) -> None:
     add_and_run(tmp_path, VERB, USE_OF_VERB, database.url, database.schema)
 
@@ -341,5 +342,6 @@ assert "2.0/s timed_out" in str(screen._rates(snapshot))
 """
 
 
+@pytest.mark.long("memory")
 def test_an_outcome_of_an_attempt_is_added_in_job_and_machine(tmp_path: Path, database: Database) -> None:
     add_and_run(tmp_path, OUTCOME, USE_OF_OUTCOME, database.url, database.schema)

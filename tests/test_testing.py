@@ -40,6 +40,7 @@ def relet(app: App, url: str) -> Iterator[Harness]:
         yield testing
 
 
+@pytest.mark.every_store
 def test_drain_runs_due_jobs_and_those_that_they_enqueue(relet: Harness) -> None:
     ran: list[Any] = []
 
@@ -78,6 +79,7 @@ def test_the_database_of_the_program_is_not_touched(app: App, tmp_path: Path) ->
     assert app.client.get(job) is None
 
 
+@pytest.mark.every_store
 def test_each_harness_begins_empty(app: App, url: str) -> None:
     @app.task
     def work() -> None: ...
@@ -88,6 +90,7 @@ def test_each_harness_begins_empty(app: App, url: str) -> None:
             work.enqueue()
 
 
+@pytest.mark.long("postgres")
 def test_only_one_queue_is_drained(relet: Harness) -> None:
     @relet.app.task
     def work() -> None: ...
@@ -98,6 +101,7 @@ def test_only_one_queue_is_drained(relet: Harness) -> None:
     assert [job.queue for job in relet.enqueued()] == ["default"]
 
 
+@pytest.mark.long("postgres")
 def test_retries_follow_the_clock_until_the_job_fails(relet: Harness) -> None:
     @relet.app.task(max_attempts=3, backoff=Backoff(base=600, max=600, jitter=False))
     def refuse() -> None:
@@ -113,6 +117,7 @@ def test_retries_follow_the_clock_until_the_job_fails(relet: Harness) -> None:
     assert found.state is State.FAILED
 
 
+@pytest.mark.long("postgres")
 def test_an_exception_of_a_handler_is_raised_on_request(relet: Harness) -> None:
     @relet.app.task
     def refuse() -> None:
@@ -124,6 +129,7 @@ def test_an_exception_of_a_handler_is_raised_on_request(relet: Harness) -> None:
     assert [record.outcome for record in relet.client.attempts(job)] == ["retried"]
 
 
+@pytest.mark.every_store
 def test_schedules_tick_at_their_times(relet: Harness) -> None:
     ticks: list[datetime] = []
 
@@ -139,6 +145,7 @@ def test_schedules_tick_at_their_times(relet: Harness) -> None:
     assert relet.now == begin + timedelta(hours=5)
 
 
+@pytest.mark.long("postgres")
 def test_sleeps_and_signals_of_a_handler(relet: Harness) -> None:
     charged: list[int] = []
 
@@ -162,6 +169,7 @@ def test_sleeps_and_signals_of_a_handler(relet: Harness) -> None:
     assert charged == [7]
 
 
+@pytest.mark.every_store
 def test_rates_follow_the_clock(relet: Harness) -> None:
     @relet.app.task
     def call() -> None: ...
@@ -174,6 +182,7 @@ def test_rates_follow_the_clock(relet: Harness) -> None:
     assert len(relet.advance(minutes=1)) == 2
 
 
+@pytest.mark.long("postgres")
 def test_an_expired_lease_is_reaped(relet: Harness) -> None:
     @relet.app.task
     def work() -> None: ...
@@ -187,6 +196,7 @@ def test_an_expired_lease_is_reaped(relet: Harness) -> None:
     assert [record.outcome for record in relet.client.attempts(job)] == ["lost", "succeeded"]
 
 
+@pytest.mark.long("postgres")
 def test_perform_returns_the_result_or_raises(relet: Harness) -> None:
     @relet.app.task
     def double(attempt: Attempt, number: int) -> int:
@@ -208,6 +218,7 @@ def test_perform_returns_the_result_or_raises(relet: Harness) -> None:
         relet.perform(wait)
 
 
+@pytest.mark.long("postgres")
 def test_perform_leaves_other_jobs_alone(relet: Harness) -> None:
     ran: list[int] = []
 
@@ -220,6 +231,7 @@ def test_perform_leaves_other_jobs_alone(relet: Harness) -> None:
     assert ran == [2]
 
 
+@pytest.mark.long("postgres")
 def test_expectations_compare_the_arguments_that_are_passed(relet: Harness) -> None:
     @relet.app.task
     def mail(to: str, subject: str = "Hello", when: datetime | None = None) -> None: ...
@@ -245,6 +257,7 @@ def test_expectations_compare_the_arguments_that_are_passed(relet: Harness) -> N
         relet.assert_enqueued(mail)
 
 
+@pytest.mark.long("postgres")
 def test_inline_mode_runs_jobs_within_enqueue(relet: Harness) -> None:
     ran: list[int] = []
 
@@ -292,12 +305,14 @@ async def _drain_on_loop(relet: Harness, ran: list[Any]) -> None:
         await relet.adrain(raise_errors=True)
 
 
+@pytest.mark.long("postgres")
 def test_async_tests_drain_on_their_loop(relet: Harness) -> None:
     ran: list[Any] = []
     asyncio.run(_drain_on_loop(relet, ran))
     assert ran == [True, "plain"]
 
 
+@pytest.mark.long("postgres")
 def test_the_clock_does_not_go_back(relet: Harness) -> None:
     with pytest.raises(InvalidInput, match="forward only"):
         relet.advance(-1)
@@ -335,6 +350,7 @@ def _pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
 
 
+@pytest.mark.long("postgres")
 def test_the_plugin_offers_the_app_of_the_configuration(tmp_path: Path, url: str) -> None:
     (tmp_path / "shop.py").write_text(SHOP)
     (tmp_path / "test_shop.py").write_text(TESTS)
@@ -399,6 +415,7 @@ def log(app: App) -> list[str]:
     return done
 
 
+@pytest.mark.long("postgres")
 def test_a_drain_makes_the_resources_that_its_handlers_take(relet: Harness, log: list[str]) -> None:
     @relet.app.task
     def plain(pool: Pool = injected) -> str:
@@ -422,6 +439,7 @@ def test_a_drain_makes_the_resources_that_its_handlers_take(relet: Harness, log:
         assert relet.client.result(on_loop.enqueue(3)) == 3
 
 
+@pytest.mark.long("postgres")
 def test_an_async_drain_makes_async_resources_on_its_loop(relet: Harness, log: list[str]) -> None:
     @relet.app.task
     async def on_loop(session: Session = injected) -> bool:
@@ -437,6 +455,7 @@ def test_an_async_drain_makes_async_resources_on_its_loop(relet: Harness, log: l
     assert log == ["open pool", "open session", "close session", "close pool"]
 
 
+@pytest.mark.long("postgres")
 def test_a_test_overrides_a_resource(relet: Harness, log: list[str]) -> None:
     @relet.app.task
     async def on_loop(session: Session = injected, pool: Pool = injected) -> list[str]:
@@ -458,6 +477,7 @@ def test_a_test_overrides_a_resource(relet: Harness, log: list[str]) -> None:
         relet.perform(lacking)
 
 
+@pytest.mark.long("postgres")
 def test_a_resource_that_fails_fails_the_drain(relet: Harness) -> None:
     @relet.app.resource
     def broken() -> Pool:

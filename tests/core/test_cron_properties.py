@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from relet import InvalidInput
 from relet._core.cron import Cron
+from tests.plugin.selection import rounds
 
 ZONES = (
     *("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "America/St_Johns"),
@@ -186,7 +187,7 @@ def by_definition(expression: Expression, after: float, until: float, zone: Zone
 
 
 PLENTY = settings(
-    max_examples=5000 if os.environ.get("RELET_HYPOTHESIS") == "thorough" else 150,
+    max_examples=5000 if os.environ.get("RELET_HYPOTHESIS") == "thorough" else rounds(50, all=150),
     deadline=None,
     print_blob=True,
     database=None if os.environ.get("CI") else settings.default.database,

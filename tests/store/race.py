@@ -21,6 +21,7 @@ from relet._store.postgres import PostgresStore
 from relet._store.query import in_schema
 from relet._store.sqlite import SQLiteStore
 from relet._store.store import Store
+from tests import forks
 from tests.store.race_worker import Racer, drain
 
 PROCESSES = 8
@@ -62,7 +63,7 @@ class Race:
         command = [sys.executable, "-m", "tests.store.race_worker", json.dumps(specs)]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         exits: list[int] = []
-        with subprocess.Popen(command, **pipes, start_new_session=True) as starter:
+        with forks.Popen(command, **pipes, start_new_session=True) as starter:
             try:
                 assert starter.stdin is not None
                 assert starter.stdout is not None

@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import gc
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -25,7 +24,9 @@ from relet._store.pool import MAX_IDLE, IdleAsyncConnections, Pool, _sweeper
 from relet._store.postgres import PostgresStore
 from relet._threads import DaemonThreadPool
 from relet.errors import StoreBusy
+from tests import forks
 from tests.databases import Database
+from tests.plugin.selection import rounds
 
 pytestmark = pytest.mark.every_store
 
@@ -388,7 +389,7 @@ def fork_home(database: Database) -> Database:
 
 def run_fork(database: Database, *, child: str, leave: str, before: str, jobs: int) -> None:
     script = FORK.format(url=database.url, schema=database.schema, child=child, leave=leave, before=before)
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
+    run = forks.run([sys.executable, "-c", script], timeout=100)
     assert run.stdout.split() == ["0", str(jobs), str(jobs)], run.stdout + run.stderr
     assert "Traceback" not in run.stderr, run.stderr
 
@@ -476,7 +477,7 @@ async def main():
 asyncio.run(main())
 print(time.time(), flush=True)
 """
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50)
+    run = forks.run([sys.executable, "-c", script], timeout=50)
     assert run.returncode == 0, run.stderr
     assert time.time() - float(run.stdout) < 10
     assert not {"Error", "Traceback"} & set(run.stderr.replace(":", " ").split()), run.stderr
@@ -496,7 +497,7 @@ threading.Thread(target=app.client.wait, args=(job,), daemon=True).start()
 time.sleep(0.2)
 print(time.time(), flush=True)
 """
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50)
+    run = forks.run([sys.executable, "-c", script], timeout=50)
     assert run.returncode == 0, run.stderr
     assert time.time() - float(run.stdout) < 10
     assert not {"Error", "Traceback"} & set(run.stderr.replace(":", " ").split()), run.stderr
@@ -627,6 +628,7 @@ def client_threads() -> int:
     return sum(thread.name == "relet-client" for thread in threading.enumerate())
 
 
+@pytest.mark.long("sqlite")
 def test_thousands_of_async_calls_share_a_few_threads(app: App) -> None:
     work = with_task(app)
     app.client.migrate()
@@ -644,17 +646,18 @@ def test_thousands_of_async_calls_share_a_few_threads(app: App) -> None:
     assert app.client.count() == 2000
 
 
+@pytest.mark.long("sqlite")
 def test_any_number_of_async_waits_holds_up_no_other_call(app: App) -> None:
-    work = with_task(app)
+    work, number = with_task(app), rounds(70, all=100)  # more than there are threads
     app.client.migrate()
 
     async def main() -> None:
-        jobs = await app.aclient.enqueue_many([work.draft(n) for n in range(100)])
+        jobs = await app.aclient.enqueue_many([work.draft(n) for n in range(number)])
         waits = asyncio.gather(*(app.aclient.wait(job, timeout=60) for job in jobs))
         await asyncio.sleep(0.1)
         assert not waits.done()
         assert client_threads() <= 64
-        assert await app.aclient.count() == 100
+        assert await app.aclient.count() == number
         for job in jobs:
             await app.aclient.complete(job, None)
         assert {job.state for job in await waits} == {"succeeded"}

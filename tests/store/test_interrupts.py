@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -14,7 +13,9 @@ import pytest
 from relet import App
 from relet._store.pool import Pool
 from relet._store.sqlite import SQLiteStore
+from tests import forks
 from tests.databases import Database
+from tests.plugin.selection import rounds
 from tests.store.test_connections import refuse_threads
 
 pytestmark = pytest.mark.every_store
@@ -35,10 +36,10 @@ def test_after_an_interrupt_this_thread_others_and_other_processes_write(databas
         "tests.store.interrupted",
         url,
         database.schema,
-        "150",
+        str(rounds(50, all=150)),
         str(random.randrange(10**6)),
     ]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
+    run = forks.run(command, timeout=300, cwd=ROOT)
     assert run.returncode == 0, f"{command}\n{run.stdout}{run.stderr}"
 
 

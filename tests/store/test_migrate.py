@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,6 +15,7 @@ import pytest
 from relet import App
 from relet._store import migrate
 from relet.errors import SchemaMismatch, StoreError
+from tests import forks
 from tests.conftest import SERVERS
 from tests.databases import inventory
 from tests.servers import local_names
@@ -305,7 +305,7 @@ def test_eight_processes_that_migrate_at_once_make_one_schema(
     server = None if kind == "sqlite" else request.config.stash[SERVERS].get(kind)
     url = f"sqlite:///{tmp_path / 'race.db'}" if server is None else server.dsn
     try:
-        race = subprocess.run([sys.executable, "-c", RACE, url, schema], capture_output=True, text=True, timeout=100)
+        race = forks.run([sys.executable, "-c", RACE, url, schema], timeout=100)
         assert race.returncode == 0, race.stderr
         everything = str(list(range(1, migrate.newest("sqlite") + 1)))
         assert sorted(race.stdout.splitlines()) == sorted([everything, *["[]"] * 7])

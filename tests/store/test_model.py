@@ -27,6 +27,7 @@ from relet._store.flows.claim_scope import Scope
 from relet._store.flows.operations import Operation
 from relet.errors import HasDependents, InvalidInput, InvalidTransition, JobNotFound, KeyTaken, ReletError
 from tests import servers
+from tests.plugin.selection import rounds
 from tests.store.compared_stores import ComparedStore, check_invariants, compared_stores_of, expected
 from tests.store.histories import GROUPED_STEPS, STEPS, batches, grouped_batches, taken_from
 from tests.store.model import HALF, OVER
@@ -35,7 +36,7 @@ from tests.store.model_operators import FullModel
 BASE = 1_767_225_600.0  # the moment in the ids below
 THOROUGH = os.environ.get("RELET_HYPOTHESIS") == "thorough"
 SETTINGS = settings(
-    max_examples=2000 if THOROUGH else 30,
+    max_examples=2000 if THOROUGH else rounds(10, all=30),
     derandomize=not THOROUGH,  # what chance finds is for those who search, not for everybody who runs the tests
     stateful_step_count=60 if THOROUGH else 40,
     deadline=None,

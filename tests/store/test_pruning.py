@@ -295,7 +295,7 @@ def test_a_partition_in_use_blocks_no_other_when_a_role_that_is_not_the_owner_pr
 # Snoozes.
 
 
-@pytest.mark.parametrize("outcome", [Snoozed(0.0), Released()])
+@pytest.mark.parametrize("outcome", [Snoozed(0.0), pytest.param(Released(), marks=pytest.mark.long)])
 def test_a_job_that_gives_back_attempt_after_attempt_keeps_a_bounded_number_of_them(
     either_harness: StoreHarness, outcome: Snoozed | Released
 ) -> None:

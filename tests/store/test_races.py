@@ -17,6 +17,7 @@ from relet._store.flows import control, enqueue, search
 from relet._store.postgres import PostgresStore
 from relet.errors import StoreError
 from tests.conftest import PG_KINDS, SERVERS
+from tests.plugin.selection import rounds
 from tests.store.race import PROCESSES, TIMEOUT, LeaseTable, Race, live, most_at_once, race_on
 from tests.store.race_worker import Caller, Racer, draft
 
@@ -44,8 +45,9 @@ def race(race_url: str, schema: str, tmp_path: Path) -> Iterator[Race]:
 def test_each_of_20000_jobs_is_claimed_and_settled_exactly_once(
     store_url: str, schema: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """In memory, and on older servers, a fifth of them."""
-    number = 4_000 if any(kind in request.node.name for kind in ("memory", "pg15")) else 20_000
+    """In memory, on older servers and in the fast suite a fifth of them."""
+    few = any(kind in request.node.name for kind in ("memory", "pg15"))
+    number = 4_000 if few else rounds(4_000, all=20_000)
     with race_on(store_url, schema, tmp_path) as race:
         ids = race.enqueue([draft() for _ in range(number)])
         if store_url == "sqlite:///:memory:":
@@ -94,7 +96,7 @@ def test_limits_are_not_exceeded_at_any_commit_and_a_killed_worker_gives_its_pla
         "select queue, count(*) from {schema}.jobs where state = 'running' group by queue"
         " union all select '*', count(*) from {schema}.jobs where state = 'running'",
     )
-    ids = race.enqueue([draft(queue="narrow" if n % 3 else "wide") for n in range(1200)])
+    ids = race.enqueue([draft(queue="narrow" if n % 3 else "wide") for n in range(rounds(500, all=1200))])
     race.say_that_all_is_enqueued()
     with race.processes("work", working(batch=3, queues=["narrow", "wide"], hold=0.004, seconds=1.0)) as exits:
         pass
@@ -120,7 +122,7 @@ def test_a_group_is_never_above_its_limit_at_any_commit_though_workers_die(race:
         " and group_key <> 'group 0' union all"
         " select 'group 0', count(*) from {schema}.jobs where state = 'running' and group_key = 'group 0'",
     )
-    ids = race.enqueue([draft(queue="narrow", group=f"group {n % 5}") for n in range(1000)])
+    ids = race.enqueue([draft(queue="narrow", group=f"group {n % 5}") for n in range(rounds(500, all=1000))])
     race.say_that_all_is_enqueued()
     with race.processes("work", working(batch=6, queues=["narrow"], hold=0.004, seconds=1.0)) as exits:
         pass
@@ -139,7 +141,7 @@ def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Rac
         "new.state = 'running' and old.state <> 'running'",
         "select 'target', count(*) from {schema}.jobs where state = 'running' and target = new.target",
     )
-    drafts = [draft(target=f"target {n % 50}", queue=("one", "two")[n % 2]) for n in range(2000)]
+    drafts = [draft(target=f"target {n % 50}", queue=("one", "two")[n % 2]) for n in range(rounds(1000, all=2000))]
     options = working(batch=10, queues=["one", "two"], hold=0.002, seconds=1.0)
     with race.processes("work", options) as exits:
         race.enqueue(drafts, batch=40)  # while they run: what settles meets what is being enqueued behind it
@@ -161,7 +163,7 @@ def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Rac
 
 @pytest.mark.long("sqlite")
 def test_one_key_is_taken_once_in_each_round_whichever_client_rolls_back(race: Race) -> None:
-    race.run("compete", rounds=60)
+    race.run("compete", rounds=rounds(30, all=60))
     kept: dict[str, set[str]] = defaultdict(set)
     for _, (key, id, _) in race.records("kept"):
         kept[key].add(id)
@@ -176,7 +178,7 @@ def test_one_key_is_taken_once_in_each_round_whichever_client_rolls_back(race: R
 def test_keys_that_are_freed_and_taken_by_all_have_one_live_job_at_every_commit(race: Race) -> None:
     measure = "select 'key', count(*) from {schema}.jobs where unique_key = new.unique_key"
     race.observe("insert", "new.unique_key is not null", measure)
-    race.run("churn", rounds=60, keys=5, at_once=1)
+    race.run("churn", rounds=rounds(40, all=60), keys=5, at_once=1)
     assert race.most_observed() == {"key": 1}
     jobs = set(race.query("select unique_key, cast(id as text) from {schema}.jobs"))
     assert set(race.query("select key, cast(job as text) from {schema}.keys")) == jobs
@@ -188,7 +190,7 @@ def test_keys_that_are_freed_and_taken_by_all_have_one_live_job_at_every_commit(
 
 @pytest.mark.long("sqlite")
 def test_batches_that_take_keys_and_settles_that_free_them_do_not_deadlock(race: Race) -> None:
-    race.run("churn", rounds=40, keys=5, at_once=3)  # a deadlock ends the process that it hits
+    race.run("churn", rounds=rounds(20, all=40), keys=5, at_once=3)  # a deadlock ends the process that it hits
     assert set(race.query("select key, cast(job as text) from {schema}.keys")) == set(
         race.query("select unique_key, cast(id as text) from {schema}.jobs")
     )

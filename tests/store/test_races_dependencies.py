@@ -20,9 +20,10 @@ from relet._store.store import Store
 from tests.clocks import at
 from tests.databases import Database
 from tests.harness import StoreHarness, connect, draft, store_harness
+from tests.plugin.selection import rounds
 from tests.store.interleave import Background
 
-ROUNDS = 240
+ROUNDS = rounds(80, all=240)
 
 Enqueue = Callable[[Store, Draft[Any]], Any]
 

@@ -36,6 +36,7 @@ def steps(harness: StoreHarness, **options: int) -> list[promote.Promotion]:
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one batch", "separately"])
+@pytest.mark.long(False)
 def test_one_job_waits_for_ten_thousand(harness: StoreHarness, together: bool, many: int) -> None:
     blockers = [draft() for _ in range(many)]
     last = draft(depends_on=tuple(one.id for one in blockers))
@@ -58,6 +59,7 @@ def test_one_job_waits_for_ten_thousand(harness: StoreHarness, together: bool, m
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one batch", "separately"])
+@pytest.mark.long(False)
 def test_ten_thousand_jobs_wait_for_one(harness: StoreHarness, together: bool, many: int) -> None:
     first = draft()
     others = [draft(depends_on=(first.id,), queue="others") for _ in range(many)]

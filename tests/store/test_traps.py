@@ -21,6 +21,7 @@ from relet._store.postgres import PostgresStore
 from relet._store.query import Query, Row
 from relet.errors import StoreError
 from tests.harness import StoreHarness, draft, half
+from tests.plugin.selection import rounds
 from tests.store.interleave import Background
 
 pytestmark = pytest.mark.every_store
@@ -193,27 +194,27 @@ def test_renewal_of_many_against_settle_of_many_never_deadlocks(pg_harness: Stor
     pg_harness.enqueue(*(draft() for _ in range(40)))
     leases = [job.lease for job in pg_harness.claim(40)]
     over = threading.Event()
-    rounds = [0, 0]
+    done, enough = [0, 0], rounds(200, all=500)
 
     def beat() -> None:
         while not over.is_set():
             pg_harness.renew(*random.sample(leases, 40))
-            rounds[0] += 1
+            done[0] += 1
 
     def settle() -> None:
         session = pg_harness.session()
         end = time.monotonic() + 50
-        while time.monotonic() < end and min(rounds) < 500:
+        while time.monotonic() < end and min(done) < enough:
             some = [(one, random.choice([Succeeded("1"), Raised("x")])) for one in random.sample(leases, 20)]
             session.leave_open(settle_flows.settle(some, half))
             session.roll_back()
-            rounds[1] += 1
+            done[1] += 1
         over.set()
 
     threads = [Background(beat), Background(beat), Background(settle)]
     for thread in threads:
         thread.result(60)  # raises what a deadlock would have raised
-    assert min(rounds) >= 500
+    assert min(done) >= enough
 
 
 def test_two_settles_of_overlapping_batches_never_deadlock(pg_harness: StoreHarness) -> None:
@@ -222,7 +223,7 @@ def test_two_settles_of_overlapping_batches_never_deadlock(pg_harness: StoreHarn
 
     def settle() -> None:
         session = pg_harness.session()
-        for _ in range(300):
+        for _ in range(rounds(120, all=300)):
             some = random.sample(outcomes, 20)
             session.leave_open(settle_flows.settle(some, half))
             session.roll_back()
@@ -238,7 +239,7 @@ def test_settles_that_say_different_things_of_the_same_leases_never_deadlock(pg_
 
     def settle() -> None:
         session = pg_harness.session()
-        for _ in range(300):
+        for _ in range(rounds(120, all=300)):
             some = [(one, random.choice([Succeeded("1"), Raised("x")])) for one in random.sample(leases, 20)]
             session.leave_open(settle_flows.settle(some, half))
             session.roll_back()

@@ -11,6 +11,7 @@ from relet._core.job import Raised, State, Succeeded
 from relet._store.flows import control, enqueue, inspect, promote, settle
 from relet.errors import ReletError
 from tests.harness import StoreHarness, draft, half
+from tests.plugin.selection import rounds
 from tests.store.interleave import Background
 
 # Nothing waits for ever.
@@ -175,7 +176,7 @@ def test_two_open_transactions_enqueue_for_targets_in_opposite_order_without_wai
 
 
 def test_settle_against_cancel_of_one_target_never_deadlocks(pg_harness: StoreHarness) -> None:
-    for _ in range(100):
+    for _ in range(rounds(40, all=100)):
         job = pg_harness.claim_new(target="x")
         waiting = pg_harness.add(target="x")
         threads = [
@@ -243,7 +244,7 @@ def test_a_storm_of_enqueue_promote_settle_and_cancel_leaves_nothing_waiting(pg_
             over.wait(0.01)
 
     threads = [guarded(work) for work in (add, add, work, work, pg_harness.promote, pg_harness.promote, steering)]
-    over.wait(6)
+    over.wait(rounds(2, all=6))  # seconds
     over.set()
     for thread in threads:
         thread.result(30)

@@ -22,6 +22,7 @@ from relet._store.postgres import PostgresStore
 from relet._store.retry import RetryFor
 from relet._store.runner import drive
 from relet.errors import RowRejected, StoreBusy
+from tests import forks
 from tests.databases import Database
 from tests.harness import StoreHarness, draft, half, store_harness, token
 from tests.store.interleave import Background
@@ -120,7 +121,7 @@ def test_a_process_stopped_in_the_middle_of_a_transaction_does_not_stop_the_othe
     pg_harness.limit("default", 5)
     pg_harness.enqueue(draft(target="x"), draft())
     command = [sys.executable, "-c", STOPPED, pg_database.url, pg_database.schema, point]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with forks.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             assert process.stderr is not None

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import axe_core_python
 from playwright.sync_api import ConsoleMessage, Page, Request, Response, ViewportSize
+
+from tests.plugin.selection import rounds
 
 DESKTOP, PHONE = ViewportSize(width=1280, height=800), ViewportSize(width=390, height=844)
 
@@ -70,6 +73,11 @@ _ONE_OF_EACH = """() => {
   }
 }"""
 _RUN = "(only) => axe.run(document, {resultTypes: ['violations'], preload: false, ...(only && {runOnly: only})})"
+#: Both sizes and both colour schemes; then the colours once more, each scheme in the other size.
+_LOOKS: tuple[tuple[ViewportSize, Literal["light", "dark"], list[str] | None], ...] = (
+    (DESKTOP, "light", None), (PHONE, "dark", None),
+    (DESKTOP, "dark", ["color-contrast"]), (PHONE, "light", ["color-contrast"]),
+)  # fmt: skip
 
 
 def barriers(page: Page) -> list[str]:
@@ -78,12 +86,9 @@ def barriers(page: Page) -> list[str]:
     page.evaluate(_axe())
     page.evaluate(_ONE_OF_EACH)
     found = []
-    for size, scheme, only in (
-        (DESKTOP, "light", None), (DESKTOP, "dark", ["color-contrast"]),
-        (PHONE, "dark", None), (PHONE, "light", ["color-contrast"]),
-    ):  # fmt: skip
+    for size, scheme, only in _LOOKS[: rounds(2, all=4)]:
         page.set_viewport_size(size)
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)
         for one in page.evaluate(_RUN, only)["violations"]:
             if one["impact"] in ("serious", "critical"):
                 where = "; ".join(f"{node['html'][:120]} {node['any'][:1]}"[:300] for node in one["nodes"][:3])

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.plugin.selection import rounds
+
 pytest.importorskip("starlette")
 pytest.importorskip("schemathesis")
 
@@ -94,7 +96,7 @@ def config(*, coverage: bool) -> schemathesis.Config:
         {
             "seed": 20260301,
             "headers": {"Authorization": f"Bearer {TOKEN}"},
-            "generation": {"max-examples": 4, "deterministic": True, "database": "none"},
+            "generation": {"max-examples": rounds(2, all=4), "deterministic": True, "database": "none"},
             "checks": refused,
             "operations": [
                 {"include-operation-id": SAYS_MORE, "checks": fair | refused},
@@ -106,7 +108,7 @@ def config(*, coverage: bool) -> schemathesis.Config:
             ],
             "phases": {
                 "coverage": {"enabled": coverage},
-                "stateful": {"max-steps": 6, "generation": {"max-examples": 3}},
+                "stateful": {"max-steps": 6, "generation": {"max-examples": rounds(2, all=3)}},
             },
         }
     )

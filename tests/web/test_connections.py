@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -24,6 +25,7 @@ from relet._web.connections import (
 )
 from tests.test_cli_web import answers, free_port, serving
 
+CERTIFICATES = ssl.create_default_context()  # unused here, and httpx would read them anew for each request
 TOKEN = "canary-token-of-the-environment"
 SLOW_SIGN_IN = (
     b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
@@ -49,7 +51,7 @@ def until(is_so: Callable[[], bool]) -> None:
 def status(port: int, **headers: str) -> int:
     """What a client with the token gets, on a new connection."""
     sent = {"authorization": f"Bearer {TOKEN}", "host": "localhost", **headers}
-    return httpx.get(f"http://127.0.0.1:{port}/api/queues", headers=sent, timeout=60).status_code
+    return httpx.get(f"http://127.0.0.1:{port}/api/queues", headers=sent, timeout=60, verify=CERTIFICATES).status_code
 
 
 def is_closed(one: socket.socket) -> bool:
@@ -109,9 +111,11 @@ def test_headers_that_do_not_come_are_not_waited_for(port: int) -> None:
 def test_what_a_request_says_of_where_it_comes_from_is_believed_of_proxies_only(tmp_path: Path) -> None:
     port = free_port()
 
-    def guess(number: int, address: str) -> int:
-        headers = {"authorization": f"Bearer a wrong one {number}", "x-forwarded-for": address}
-        return httpx.get(f"http://127.0.0.1:{port}/api/queues", headers=headers, timeout=60).status_code
+    def guess(number: int, origin: str) -> int:
+        headers = {"authorization": f"Bearer a wrong one {number}", "x-forwarded-for": origin}
+        return httpx.get(
+            f"http://127.0.0.1:{port}/api/queues", headers=headers, timeout=60, verify=CERTIFICATES
+        ).status_code
 
     with serving(tmp_path, port, RELET_WEB_TOKEN=TOKEN):
         until(lambda: answers(port))

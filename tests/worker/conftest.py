@@ -11,6 +11,7 @@ import pytest
 from relet import App
 from tests.conftest import PG_KINDS, SQLITE_FILE
 from tests.databases import Database, shared_schema
+from tests.templates import fill_in
 from tests.worker.completions import CompletionRunner, runner_at
 from tests.worker.programs import Shop, a_shop
 
@@ -18,6 +19,7 @@ from tests.worker.programs import Shop, a_shop
 @pytest.fixture
 def memory_app() -> Iterator[App]:
     app = App("sqlite:///:memory:")
+    fill_in(app._store())
     yield app
     app.close()
 

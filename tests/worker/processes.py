@@ -17,8 +17,10 @@ import pytest
 
 from relet import App, Client, Job
 from relet._core.job import Draft
+from tests import forks
 from tests.conftest import PG_KINDS, SERVERS
 from tests.schemas import schemas_of
+from tests.waiting import Pause
 
 T = TypeVar("T")
 
@@ -105,7 +107,7 @@ class WorkerProcesses:
             "TASKS_NOTES": str(self._notes),
         }
         with log.open("wb") as said:
-            process = subprocess.Popen(
+            process = forks.Popen(
                 [sys.executable, "-m", *command], cwd=ROOT, env={**os.environ, **defaults, **environment},
                 stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
             )  # fmt: skip
@@ -144,7 +146,7 @@ class WorkerProcesses:
     def close(self) -> None:
         """Kill all processes that this test or its workers have started, and print the workers' logs."""
         mark = f"TASKS_NOTES={self._notes}".encode()
-        for pid in processes_with(mark):
+        for pid in processes_of({worker.pid for worker in self._started}, mark):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for worker in self._started:
@@ -155,11 +157,11 @@ class WorkerProcesses:
 
 def wait_until(condition: Callable[[], T], what: str, seconds: float = TIMEOUT) -> T:
     """Wait until it is true, and return what it is."""
-    give_up = time.monotonic() + seconds
+    give_up, pause = time.monotonic() + seconds, Pause()
     while not (found := condition()):
         if time.monotonic() > give_up:
             pytest.fail(f"waited for {seconds:g} s in vain: {what}")
-        time.sleep(0.02)
+        pause()
     return found
 
 
@@ -171,13 +173,13 @@ def lives(pid: int) -> bool:
         return False
 
 
-def processes_with(mark: bytes) -> list[int]:
-    """All that have this in their environment."""
+def processes_of(sessions: set[int], mark: bytes) -> list[int]:
+    """All that belong to one of these sessions, or that were started with this in their environment."""
     found = []
-    for folder in Path("/proc").iterdir():
+    for pid in [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdecimal()]:
         with suppress(OSError):
-            if folder.name.isdecimal() and mark in (folder / "environ").read_bytes().split(b"\0"):
-                found.append(int(folder.name))
+            if os.getsid(pid) in sessions or mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                found.append(pid)
     return found
 
 

@@ -23,8 +23,10 @@ import pytest
 
 from relet import App, Job
 from relet._worker.signals import AT_ONCE
+from tests import forks
 from tests.conftest import LOCAL_PG_KINDS, SERVERS
 from tests.servers import PrivateServer, Server
+from tests.waiting import Pause
 
 TIMEOUT = 20.0
 
@@ -266,7 +268,7 @@ class Shop:
         if url is not None:
             (self.place / "shop.py").write_text(APP.format(url=url, schema=self.schema))
         with output.open("wb") as log:
-            process = subprocess.Popen(
+            process = forks.Popen(
                 [sys.executable, "-m", "relet", *arguments],
                 cwd=self.place,
                 stdin=subprocess.DEVNULL,
@@ -361,10 +363,10 @@ def pg_server(request: pytest.FixtureRequest) -> Server:
 
 def until(holds: Callable[[], object], complaint: Callable[[], str], within: float = TIMEOUT) -> None:
     """Wait for something."""
-    give_up = time.monotonic() + within
+    give_up, pause = time.monotonic() + within, Pause()
     while not holds():
         assert time.monotonic() < give_up, f"waited for {within:g} s: {complaint()}"
-        time.sleep(0.02)
+        pause()
 
 
 def lives(pid: int) -> bool:

@@ -21,12 +21,13 @@ from relet import App, Backoff, Fail, Retry
 from relet._store.flows import lease
 from relet.types import BatchItem
 from tests.harness import harness_of
+from tests.plugin.selection import rounds
 from tests.worker.working import until, working
 
 SIZE = 4
 ATTEMPTS = 3
 SOON = Backoff(base=0.001, max=0.001)
-EXAMPLES = 500 if os.environ.get("RELET_HYPOTHESIS") == "thorough" else 8
+EXAMPLES = 500 if os.environ.get("RELET_HYPOTHESIS") == "thorough" else rounds(4, all=8)
 
 
 class Plan(Struct, frozen=True):

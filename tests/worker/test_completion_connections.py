@@ -139,6 +139,7 @@ def test_what_is_committed_has_completed_the_job(runner: CompletionRunner) -> No
             assert runner.written(job) == ["a"]
 
 
+@pytest.mark.long
 def test_what_is_rolled_back_leaves_nothing_and_is_tried_again(runner: CompletionRunner) -> None:
     async def handler(attempt: Attempt, mine: Completing) -> str:
         await mine.write(f"attempt {attempt.job.attempt}")
@@ -179,6 +180,7 @@ def test_a_zombie_is_told_in_its_transaction(runner: CompletionRunner) -> None:
     assert sorted(told) == sorted(job.id for job in jobs)
 
 
+@pytest.mark.long
 def test_a_chain_goes_on_with_the_commit(runner: CompletionRunner) -> None:
     @runner.app.task
     def end(word: str) -> str:

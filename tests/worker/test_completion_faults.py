@@ -21,13 +21,14 @@ import psycopg
 import pytest
 
 from relet import App, Attempt, Job, State
+from tests.plugin.selection import rounds
 from tests.worker import transfer_tasks
 from tests.worker.completions import FENCED, ON_POSTGRES, WAYS, Begin, CompletionRunner, Tx
 from tests.worker.processes import TIMEOUT, WorkerProcesses
 from tests.worker.proxy import COMPLETE, Trap, proxy_to
 from tests.worker.working import over, until, working
 
-TRANSFERS = 1000
+TRANSFERS = rounds(300, all=1000)
 STALLED = 90.0  # seconds without a success
 AT_FIRST = 1_000_000
 
@@ -134,7 +135,7 @@ def _where_they_died(processes: WorkerProcesses) -> dict[str, int]:
 # At each point
 
 
-@pytest.mark.long("sqlite")
+@pytest.mark.long
 def test_a_worker_killed_at_any_point_has_moved_the_money_once_or_not_at_all_and_the_next_owner_does_the_rest(
     processes: WorkerProcesses, bank: Bank
 ) -> None:

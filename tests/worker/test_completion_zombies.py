@@ -143,6 +143,7 @@ class Robbery:
 
 
 @pytest.mark.parametrize("fate", FATES)
+@pytest.mark.long("failed", "cancelled", "completed")
 def test_nothing_that_a_zombie_writes_is_committed(runner: CompletionRunner, fate: str) -> None:
     robbery = Robbery(runner, fate)
     followed: list[str] = []

@@ -22,6 +22,7 @@ from relet._core.job import Outcome
 from relet._worker import maintenance
 from relet._worker.execution import Execution
 from relet.errors import SchemaMismatch
+from tests import forks
 from tests.servers import Server
 from tests.worker.programs import TIMEOUT, until
 from tests.worker.working import working
@@ -425,6 +426,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long("sqlite")
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_a_worker_runs_in_a_fork_of_a_process_that_had_one(
     kind: str, pg_server: Server, tmp_path: Path, schema: str
@@ -495,7 +497,7 @@ time.sleep(float(sys.argv[3]))
 def run_sync_program(folder: Path, job: str, after: str) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
     """A program that runs a worker with a job of so many seconds, and lives on for so many; and its output."""
     arguments = [f"sqlite:///{folder}/relet.db", job, after]
-    with subprocess.Popen([sys.executable, "-c", RUN_SYNC, *arguments], stdout=subprocess.PIPE, text=True) as program:
+    with forks.Popen([sys.executable, "-c", RUN_SYNC, *arguments], stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         try:
             assert program.stdout.readline() == "started\n"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from relet import App, Draft, new_id
 from relet._core.job import Policy
+from tests import forks
 
 SHOP = """
 import logging
@@ -75,9 +75,7 @@ CONTEXT = json.dumps({"traceparent": f"00-{TRACE}-b7ad6b7169203331-01"})
 def run_worker(folder: Path, url: str) -> tuple[str, dict[str, list[dict[str, Any]]]]:
     """The log, and the spans by name."""
     command = [sys.executable, "-m", "relet", "worker", "shop:app", "--until-idle", "--log-format", "json"]
-    ran = subprocess.run(
-        command, cwd=folder, env={**os.environ, "RELET_URL": url}, capture_output=True, text=True, timeout=60
-    )
+    ran = forks.run(command, cwd=folder, env={**os.environ, "RELET_URL": url}, timeout=60)
     assert ran.returncode == 0, ran.stderr
     spans: dict[str, list[dict[str, Any]]] = {}
     for line in (folder / "spans").read_text().splitlines():

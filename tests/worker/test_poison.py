@@ -9,12 +9,13 @@ import pytest
 from relet import Job, State
 from relet._core.job import DEFAULT_POLICY
 from tests.conftest import PG_KINDS
+from tests.plugin.selection import rounds
 from tests.worker import fault_tasks
 from tests.worker.processes import TIMEOUT, WorkerProcesses, wait_until
 
 INNOCENT = 500
 ATTEMPTS = DEFAULT_POLICY.max_attempts
-MANNERS = ("exit", "segfault", "oom")
+MANNERS = ("exit", "oom", "segfault")[: rounds(2, all=3)]
 #: The store and the manner have little to do with each other, and a run takes six seconds.
 ON_POSTGRES = [(kind, "segfault") for kind in PG_KINDS[:1] if isinstance(kind, str)]
 ANY_STORE = pytest.mark.parametrize("processes", ["sqlite"], indirect=True)

@@ -15,6 +15,7 @@ import pytest
 
 from relet import App, State, Worker, injected
 from relet.errors import ResourceFailed
+from tests import forks
 from tests.worker import resource_tasks
 from tests.worker.resource_tasks import Pool, Session
 from tests.worker.working import error_of, over, until, until_state, working
@@ -52,7 +53,7 @@ def shared_app(notes: Notes) -> Iterator[App]:
 
 def program(url: str, *options: str) -> subprocess.Popen[str]:
     """A worker of `resource_tasks`, as a user starts it."""
-    return subprocess.Popen(
+    return forks.Popen(
         [
             sys.executable,
             "-m",
@@ -389,6 +390,6 @@ def test_a_program_with_a_missing_resource_does_not_start(tmp_path: Path) -> Non
     )
     for options in ([], ["--processes", "2"]):
         command = [sys.executable, "-m", "relet", "worker", "shop:app", *options]
-        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=30)
+        ended = forks.run(command, cwd=tmp_path, timeout=30)
         assert ended.returncode == 2
         assert ended.stderr.startswith("relet: task send takes pool: shop.Pool, but no resource has this type")

@@ -14,6 +14,9 @@ from tests.conftest import PG_KINDS, SERVERS
 from tests.worker import child_tasks
 from tests.worker.working import over, working
 
+#: The worker decides; both kinds of store settle what it says.
+pytestmark = pytest.mark.long("postgres")
+
 
 @pytest.fixture(params=["memory", *PG_KINDS])
 def relet(request: pytest.FixtureRequest) -> Iterator[Harness]:

@@ -20,6 +20,7 @@ from relet._tasks.task import PlainTask
 from relet.errors import InvalidTransition, Suspended
 from tests.databases import Database
 from tests.harness import harness_of
+from tests.plugin.selection import rounds
 from tests.worker.working import TIMEOUT, connect, error_of, over, state, until, working
 
 SOON = Backoff(base=0.001, max=0.001)
@@ -258,7 +259,7 @@ def test_a_timeout_that_the_handler_does_not_catch_fails_the_attempt(memory_app:
 
 def test_a_signal_at_the_very_moment_of_falling_asleep_wakes(two_apps: App) -> None:
     """Hundreds of rounds, each aimed at the gap between the look and the snooze."""
-    app, rounds, took = two_apps, 300, 0.02
+    app, number, took = two_apps, rounds(100, all=300), 0.02
     awake: queue.SimpleQueue[str] = queue.SimpleQueue()
     runs: Counter[str] = Counter()  # a version would count what was taken in advance and given back, too
 
@@ -273,7 +274,7 @@ def test_a_signal_at_the_very_moment_of_falling_asleep_wakes(two_apps: App) -> N
 
     def signaller() -> None:
         nonlocal took
-        for _ in range(rounds // 10):
+        for _ in range(number // 10):
             id = awake.get(timeout=TIMEOUT)
             begin = time.monotonic()
             time.sleep(random.uniform(0, 0.006))
@@ -284,7 +285,7 @@ def test_a_signal_at_the_very_moment_of_falling_asleep_wakes(two_apps: App) -> N
         threads = [threading.Thread(target=signaller) for _ in range(10)]
         for thread in threads:
             thread.start()
-        jobs = app.client.enqueue_many([racer.draft() for _ in range(rounds)])
+        jobs = app.client.enqueue_many([racer.draft() for _ in range(number)])
         ran = app.client.results(jobs, timeout=TIMEOUT)
         for thread in threads:
             thread.join()

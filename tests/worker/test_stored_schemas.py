@@ -93,6 +93,7 @@ def _objects(url: str) -> list[tuple[Any, ...]]:
     return [row for row in found if not re.search(r"finished_\d", f"{row[1]} {row[2]}")]
 
 
+@pytest.mark.long(*(stored for stored in STORED if stored.version > 1))  # the first goes through all migrations
 @every_stored
 def test_jobs_of_a_stored_database_end_while_it_is_migrated_under_running_workers(
     url: str, stored: Stored, tmp_path: Path

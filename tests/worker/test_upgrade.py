@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -14,14 +13,16 @@ from typing import Any
 
 import pytest
 
-import relet
 from relet import App, Client, Job
 from relet._store import migrate
 from tests.conftest import SERVERS
+from tests.packages import copy_package
 from tests.servers import local_names
 
 TIMEOUT = 60.0
 NEWEST = migrate.newest("sqlite")
+MIGRATION = f"_store/migrations/{NEWEST + 1:04}.{{dialect}}.sql"
+CHANGED = ("_version.py", "_core/worker.py", "_store/flows/mapping.py", MIGRATION)
 SHOP = """
 import time
 from pathlib import Path
@@ -49,9 +50,8 @@ class Release:
 
     def __init__(self, folder: Path, version: str, shop: Path) -> None:
         self.folder, self.version, self._shop = folder, version, shop
-        package = Path(relet.__file__).parent
-        shutil.copytree(package, folder / "relet")
-        (folder / "relet" / "_version.py").write_text(f'__version__ = "{version}"\n')
+        self._package = copy_package(folder, CHANGED)
+        (self._package / "_version.py").write_text(f'__version__ = "{version}"\n')
         self.workers: list[subprocess.Popen[bytes]] = []
 
     def add_migration(self, oldest: int) -> None:
@@ -60,8 +60,7 @@ class Release:
             text = f"-- oldest: {oldest}\n" + "".join(
                 f"alter table {{schema}}.{table} add column note text;\n" for table in ("jobs", "finished")
             )
-            file = self.folder / "relet" / "_store" / "migrations" / f"{NEWEST + 1:04}.{dialect}.sql"
-            file.write_text(text)
+            (self._package / MIGRATION.format(dialect=dialect)).write_text(text)
         self._change("_core/worker.py", "    version: str\n\n\n", '    version: str\n    zone: str = "north"\n\n\n')
         self._change(
             "_store/flows/mapping.py",
@@ -70,7 +69,7 @@ class Release:
         )
 
     def _change(self, file: str, old: str, new: str) -> None:
-        path = self.folder / "relet" / file
+        path = self._package / file
         assert path.read_text().count(old) == 1, (file, old)
         path.write_text(path.read_text().replace(old, new))
 

@@ -18,6 +18,7 @@ from relet._store.sqlite import SQLiteStore
 from relet._worker import Worker
 from tests.databases import Database
 from tests.harness import harness_of
+from tests.waiting import Pause
 
 TIMEOUT = 20.0  # seconds: long enough for a loaded machine, and never waited for in full by a test that passes
 QUICK: dict[str, Any] = {"lease": 1.0, "poll_interval": 0.1, "shutdown_timeout": 1.0}
@@ -61,10 +62,10 @@ def working(app: App, **options: Any) -> Iterator[Worker]:
 
 def until(condition: Callable[[], object], what: str = "", seconds: float = TIMEOUT) -> None:
     """Wait for something to become true."""
-    give_up = time.monotonic() + seconds
+    give_up, pause = time.monotonic() + seconds, Pause()
     while not condition():
         assert time.monotonic() < give_up, what or "it did not become true in time"
-        time.sleep(0.005)
+        pause()
 
 
 def state(app: App, job: Job[Any] | str) -> State | None:

@@ -19,9 +19,13 @@ ALIKE = {"overview of a month", "pending job"}  # a similar page is checked inst
 SAME_TEMPLATE = {
     "no such jobs", "failed jobs", "running job", "succeeded job", "confirm delete", "confirm bulk", "confirm enqueue",
 }  # fmt: skip
+#: Tables and forms made of the same parts as those of other views. The tests below visit them, too.
+SAME_PARTS = {
+    "targets", "target", "workers", "schedules", "failures", "audit", "confirm cancel", "confirm enqueue a task",
+}  # fmt: skip
 
 
-@pytest.mark.long(*ALIKE, *SAME_TEMPLATE)
+@pytest.mark.long(*ALIKE, *SAME_TEMPLATE, *SAME_PARTS)
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_a_view_loads_without_errors_fits_and_is_accessible(name: str, shop: App, operator: Tab) -> None:
     address, words = EVERYTHING[name]
