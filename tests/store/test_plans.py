@@ -479,7 +479,7 @@ def analyse(store: PostgresStore) -> None:
 
 
 @pytest.mark.timeout(300)  # half a minute of work for one core, which others may want as well
-def test_every_statement_uses_its_indexes_among_a_million_jobs(
+def test_every_statement_uses_its_indexes_among_many_jobs(
     pg_url: str, schema: str, subtests: pytest.Subtests, pytestconfig: pytest.Config
 ) -> None:
     store = PostgresStore(pg_url, schema=schema)

@@ -81,7 +81,7 @@ def bank(processes: WorkerProcesses) -> Bank:
 
 @pytest.mark.long("sqlite")
 @pytest.mark.timeout(600)
-def test_a_thousand_transfers_happen_once_each_while_workers_are_killed_all_the_time(
+def test_transfers_happen_once_each_while_workers_are_killed_all_the_time(
     processes: WorkerProcesses, bank: Bank
 ) -> None:
     tasks = (transfer_tasks.transaction, transfer_tasks.own, transfer_tasks.atransaction, transfer_tasks.own)
