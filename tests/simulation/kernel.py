@@ -17,6 +17,9 @@ from dataclasses import dataclass, field
 from greenlet import GreenletExit, getcurrent, greenlet
 
 
+MAX_SWITCHES = 50_000  # ten times as many as a run needs; more mean that threads run in circles
+
+
 @dataclass(eq=False)
 class Process:
     """A simulated process. `stopped_until`: its threads do not run before, as after SIGSTOP."""
@@ -139,7 +142,7 @@ class Kernel:
                     self._resume(thread)
             if until():
                 return True
-            if not self._sleeping or self.now > give_up:
+            if not self._sleeping or self.now > give_up or self.switches > MAX_SWITCHES:
                 return False
             self._pass_time()
 

@@ -33,6 +33,7 @@ from tests.simulation.kernel import Kernel, Process
 
 R = TypeVar("R")
 LOCK_TIMEOUT = 300  # milliseconds, for the transactions of handlers: no other thread runs while they wait
+USUAL = 0.01  # seconds within which most statements end
 ANSWER_WITHIN = 30.0  # seconds
 POLL = 0.01  # seconds of virtual time between two looks at a statement that waits for a lock
 
@@ -68,6 +69,7 @@ class Session:
         self.thread = ThreadPoolExecutor(1)
         self.is_free = True
         self.answer: Future[Any] | None = None
+        self.is_blocked = False  # it waited for a lock when it was last asked
 
     def close(self) -> None:
         self.raw.close()
@@ -125,11 +127,13 @@ class LockstepDatabase(Database):
     def _is_over(self, session: Session) -> bool:
         """Wait until a statement has ended or waits for a lock; whether it has ended."""
         assert session.answer is not None
-        for _ in range(int(ANSWER_WITHIN / 0.002)):
-            if wait([session.answer], 0.002).done:
+        for _ in range(int(ANSWER_WITHIN / USUAL)):
+            if wait([session.answer], 0.0 if session.is_blocked else USUAL).done:
+                session.is_blocked = False
                 return True
             row = self.schema.raw.execute("select cardinality(pg_blocking_pids(%s))", [session.pid]).fetchone()
-            if row is not None and row[0]:
+            session.is_blocked = bool(row and row[0])
+            if session.is_blocked:
                 return False
         raise TimeoutError("a statement does not end, and waits for no lock")
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from relet import App, Draft
+from relet._core.job import Lease, Released
+from relet._store.flows import settle
+from relet._store.flows.claim import claim_plain
+from relet._store.flows.claim_scope import Scope
 from relet._store.flows.enqueue import enqueue_directly
+from relet._system import SYSTEM
 from relet._tasks.task import Task
 
 
@@ -51,3 +56,23 @@ def test_jobs_that_were_enqueued_in_the_same_millisecond_as_others_that_are_over
         pg_app.client.complete(draft.id, 2)
     send(pg_app, drafts[:10] + drafts[20:])
     assert pg_app.client.count(state=["queued"]) == 20
+
+
+def test_a_claim_does_not_lease_a_job_again_with_the_same_token(app: App) -> None:
+    """The server runs a claim after the worker has repeated it, and the attempt that it began has ended."""
+
+    @app.task
+    def add(number: int) -> int:
+        return number + 1
+
+    store, token = app._store(), SYSTEM.new_token()
+
+    def claim(token: str) -> list[Lease]:
+        found = store.run(claim_plain, "worker", token, [Scope("default", 1)], [add.name], want=1, lease=30.0)
+        return [Lease(job.id, token) for job in found.jobs]
+
+    add.enqueue(1)
+    (lease,) = claim(token)
+    store.run(settle.settle, [(lease, Released("shutdown"))], SYSTEM.random)
+    assert claim(token) == []
+    assert len(claim(SYSTEM.new_token())) == 1
