@@ -53,7 +53,8 @@ class Jobs:
                 self.starts[event.fields["job"]].append(event)
         self.leases: dict[tuple[str, int], list[Record]] = defaultdict(list)  # claims and renewals, by job and version
         for record in loaded.records:
-            if record.after.get("state") == "running" and record.table == "jobs":
+            is_leased = record.after.get("state") == "running" and record.table == "jobs"
+            if is_leased and record.after["expires_at"] != record.before.get("expires_at"):
                 self.leases[record.job, record.after["version"]].append(record)
         self._struck = loaded.faults_of("workers")
         self._disturbed = loaded.faults_of("disturbed")

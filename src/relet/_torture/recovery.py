@@ -65,6 +65,8 @@ def attempts_are_counted(jobs: Jobs) -> Iterator[Violation]:
 
 def backoff_is_bounded(jobs: Jobs) -> Iterator[Violation]:
     """W: an attempt that failed or was lost is repeated after its backoff at the latest."""
+    if jobs.loaded.clock_was_moved:
+        return  # a time that was stored before lies further ahead
     for id, records in jobs.records.items():
         for one in records:
             is_retry = one.before.get("state") == "running" and one.after.get("state") == "pending"
