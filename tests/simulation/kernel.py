@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-
 MAX_SWITCHES = 50_000  # ten times as many as a run needs; more mean that threads run in circles
 
 

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests import servers
+
 
 def simulate(*arguments: str) -> str:
     command = [sys.executable, "-m", "tests.simulation", *arguments]
@@ -25,6 +27,13 @@ def test_no_seed_breaks_an_invariant() -> None:
 @pytest.mark.timeout(1200)
 def test_no_seed_of_many_breaks_an_invariant() -> None:
     assert "0 seeds broke an invariant" in simulate("--seeds", "500", "--first", "1000")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.skipif(not servers.local_names(), reason=servers.HOW_TO_GET_ONE)
+def test_no_seed_breaks_an_invariant_on_postgres() -> None:
+    assert "0 seeds broke an invariant" in simulate("--postgres", "--seeds", "20")
 
 
 def test_a_seed_gives_the_same_trace_each_time() -> None:
