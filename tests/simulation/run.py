@@ -73,7 +73,7 @@ class Simulation:
         self.seed, self.plan = seed, plan
         self.kernel = Kernel(seed)
         self.events = Events(self.kernel)
-        self.app = make_app(self.kernel, self.events, announces=bool(seed % 2))
+        self.app = make_app(self.kernel, self.events, announces=bool(seed % 2), limits=seed % 3 > 0)
         self.base = BASE if schema is None else time.time()
         self.offsets = [(-1.0, 0.0)]  # of the clock of the database, and since when
         self.database: Database = (

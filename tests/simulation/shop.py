@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from relet import App, Attempt, Backoff, Draft, Fail, Retry, Snooze
@@ -17,7 +17,7 @@ LEASE = 3.0
 SOON = Backoff(base=0.05, max=LONGEST_BACKOFF)
 
 
-def make_app(kernel: Kernel, events: Events, *, announces: bool) -> App:
+def make_app(kernel: Kernel, events: Events, *, announces: bool, limits: bool) -> App:
     """The same tasks, by name, as the checker of torture knows."""
     app = App("sqlite:///:memory:", defaults={"backoff": SOON, "max_attempts": 5})
 
@@ -101,18 +101,6 @@ def make_app(kernel: Kernel, events: Events, *, announces: bool) -> App:
         pause(0.2)
         return attempt.version
 
-    @app.limit(max_running=MAX_RUNNING["limited"])
-    @app.task(queue="limited")
-    def limited(attempt: Attempt) -> int:
-        pause(0.3)
-        return attempt.version
-
-    @app.limit(max_running=MAX_RUNNING_PER_GROUP["grouped"], group="*")
-    @app.task(queue="grouped")
-    def grouped(attempt: Attempt) -> int:
-        pause(0.3)
-        return attempt.version
-
     @app.task
     def unique(attempt: Attempt) -> int:
         pause(0.1)
@@ -127,11 +115,6 @@ def make_app(kernel: Kernel, events: Events, *, announces: bool) -> App:
     def first_link(attempt: Attempt) -> Any:
         pause(0.05)
         return attempt.continue_with(next_link.draft(1))
-
-    @app.limit(rate=RATES["rated"][0], per=RATES["rated"][1])
-    @app.task(queue="rated")
-    def rated(attempt: Attempt) -> int:
-        return attempt.version
 
     @app.task
     def stepwise(attempt: Attempt) -> int:
@@ -155,7 +138,37 @@ def make_app(kernel: Kernel, events: Events, *, announces: bool) -> App:
     def dependent(attempt: Attempt) -> int:
         return attempt.version
 
+    if limits:
+        add_limited_tasks(app, pause)
     return app
+
+
+def add_limited_tasks(app: App, pause: Callable[[float], None]) -> None:
+    """Tasks of queues that have limits. Where a worker serves none, its claims are one statement."""
+
+    @app.limit(max_running=MAX_RUNNING["limited"])
+    @app.task(queue="limited")
+    def limited(attempt: Attempt) -> int:
+        pause(0.3)
+        return attempt.version
+
+    @app.limit(max_running=MAX_RUNNING_PER_GROUP["grouped"], group="*")
+    @app.task(queue="grouped")
+    def grouped(attempt: Attempt) -> int:
+        pause(0.3)
+        return attempt.version
+
+    @app.limit(rate=RATES["rated"][0], per=RATES["rated"][1])
+    @app.task(queue="rated")
+    def rated(attempt: Attempt) -> int:
+        return attempt.version
+
+
+#: The kinds of drafts, as often as they are made.
+KINDS = (
+    "quick", "quick", "medium", "medium", "long", "flaky", "snoozing", "hopeless", "pay", "pay", "targeted", "targeted",
+    "limited", "limited", "grouped", "grouped", "rated", "unique", "first_link", "dependent", "stepwise", "signalled",
+)  # fmt: skip
 
 
 class Mix:
@@ -165,11 +178,7 @@ class Mix:
         self._tasks, self._random = app.tasks, chance
 
     def drafts(self) -> list[Draft[Any]]:
-        kind = self._random.choice(
-            ["quick", "quick", "medium", "medium", "long", "flaky", "snoozing", "hopeless", "pay", "pay", "targeted",
-             "targeted", "limited", "limited", "grouped", "grouped", "unique", "first_link", "dependent",
-             "rated", "stepwise", "signalled"]
-        )  # fmt: skip
+        kind = self._random.choice([kind for kind in KINDS if kind in self._tasks])
         task = self._tasks[kind]
         if kind == "targeted":
             return [task.using(target=f"t{self._random.randrange(3)}", on_failure="continue").draft()]
