@@ -42,7 +42,7 @@ def race(race_url: str, schema: str, tmp_path: Path) -> Iterator[Race]:
         yield race
 
 
-def test_each_of_20000_jobs_is_claimed_and_settled_exactly_once(
+def test_each_job_is_claimed_and_settled_exactly_once(
     store_url: str, schema: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """In memory, on older servers and in the fast suite a fifth of them."""
