@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from relet._client import audit
+from relet._client import audit, schedules
 from relet._core.ids import make_id
 from relet._store import pool
 from relet._system import SYSTEM, System
@@ -81,7 +81,7 @@ class _NoSweeper:
         return
 
 
-MAKE_IDS = (audit, task)  # modules that keep the function under a name
+MAKE_IDS = (audit, schedules, task)  # modules that keep the function under a name
 REPLACED = ("monotonic", "time", "random", "uniform", "sample", "sleep", "event", "new_token", "new_id", "thread")
 
 

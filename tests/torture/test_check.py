@@ -37,6 +37,7 @@ class Recorder:
             "state": "queued", "version": 0, "attempt": 0, "max_attempts": 3, "losses": 0, "worker": None,
             "token": None, "expires_at": None, "run_at": 0.0, "queue": "default", "task": "quick", "target": None,
             "group_key": None, "unique_key": None, "request": None, "holds": False, "chain": job, "position": 0,
+            "created_at": self.now,
             **columns,
         }  # fmt: skip
         self.rows[job] = row

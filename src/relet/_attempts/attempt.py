@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar, cast, overload
@@ -12,6 +11,7 @@ from msgspec import Struct
 
 from .._core import validate
 from .._core.job import Claimed, Dependency, Draft, Progress, State
+from .._system import SYSTEM
 from ..errors import Aborted, AbortReason, InvalidInput, JobCancelled, JobFailed
 from .completion import NOT_COMPLETED, Completion
 from .transaction import TransactionContext
@@ -89,7 +89,7 @@ class Attempt(Struct, eq=False):
     """One run of a job, as its handler sees it."""
 
     job: Claimed
-    deadline: float = math.inf  # time.monotonic() until which the lease is certainly valid; renewals extend it
+    deadline: float = math.inf  # SYSTEM.monotonic() until which the lease is certainly valid; renewals extend it
     aborted: AbortReason | None = None  # the reason of the abort: the handler's result will not be stored
     tenant: str | None = None
     worker: str = ""  # the id of the worker that runs it
@@ -112,7 +112,7 @@ class Attempt(Struct, eq=False):
     def check(self) -> None:
         """Raise `Aborted` if this attempt was aborted, or if its lease may have been lost."""
         self._check_aborted()
-        if time.monotonic() >= self.deadline:
+        if SYSTEM.monotonic() >= self.deadline:
             raise Aborted("in_doubt")
 
     def progress(self, done: float, total: float | None = None, note: str | None = None) -> None:

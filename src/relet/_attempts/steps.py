@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
@@ -12,6 +11,7 @@ from .._core import payload, validate
 from .._store.flows import completion as flows
 from .._store.flows.completion import Kept
 from .._store.store import Store
+from .._system import SYSTEM
 from .._tasks.codec import check_round_trip, converter, plain_value, result_converter
 from .._tasks.task import Task
 from .._threads import DaemonThreadPool
@@ -79,7 +79,7 @@ class Steps:
     def _find(self, kind: str, name: str) -> Kept | None:
         if self._kept is None:  # the first attempt has none
             self._kept = self._store.run(flows.steps, self._lease.id) if self._attempt.version > 1 else {}
-            self._read_at = time.monotonic()
+            self._read_at = SYSTEM.monotonic()
         found = self._kept.get((kind, name))
         if found is None and self._is_blocked():
             raise InvalidInput(
@@ -93,12 +93,12 @@ class Steps:
         if kept is None:
             raise LeaseLost(self._lease.id, "keep a step of")
         assert self._kept is not None  # noqa: S101
-        self._kept[kind, name] = kept._replace(left=kept.left + time.monotonic() - self._read_at)
+        self._kept[kind, name] = kept._replace(left=kept.left + SYSTEM.monotonic() - self._read_at)
         return self._kept[kind, name]
 
     def _left(self, kept: Kept) -> float:
         """Seconds of a wait that are left now. `kept.left` counts from `_read_at`, when the steps were read."""
-        return kept.left - (time.monotonic() - self._read_at)
+        return kept.left - (SYSTEM.monotonic() - self._read_at)
 
     def _result(self, name: str, text: str | None, function: Callable[..., Any]) -> Any:
         """Convert a stored result. The first attempt gets it from JSON too, so that all attempts see the same value."""

@@ -139,9 +139,7 @@ def _print(report: Report, *, kept: bool) -> None:
     print(f"{report.jobs:,} jobs in {report.attempts:,} attempts, {report.lost:,} of them lost; seed {report.seed}")
     print(f"{sum(report.faults.values()):,} faults: {kinds}")
     median, late = report.rescued_in
-    print(
-        f"Lost attempts were reaped {median:.1f} s (median) and {late:.1f} s (99th percentile) after their leases expired"
-    )
+    print(f"From the expiry of a lease to its reaping: median {median:.1f} s, 99th percentile {late:.1f} s")
     print(f"All jobs had ended {report.healed_in:.1f} s after the last fault")
     for one in report.violations[:20]:
         print(f"  {one.invariant} {one.job} {output.plain(one.text)}")

@@ -273,10 +273,10 @@ def keys_are_unique(jobs: Jobs) -> Iterator[Violation]:
             continue  # one runs and one waits
         if key.startswith(facts.WINDOWED):
             if one.event == "insert":
-                since = one.at - made.get(key, 0.0)
+                since = one.after["created_at"] - made.get(key, 0.0)
                 if since < facts.WINDOW - STATEMENT and not jobs.loaded.clock_was_moved:
                     yield Violation("Q", one.job, f"made {since:.3f} s after another of key {key}")
-                made[key] = one.at
+                made[key] = one.after["created_at"]
             continue
         if one.after and one.after["state"] not in ENDED:
             if live.setdefault(key, one.job) != one.job:

@@ -56,11 +56,21 @@ class Loaded(Struct):
     def faults_of(self, field: str) -> dict[int, list[tuple[float, float]]]:
         """By process: from when to when a fault had an effect on it. `field`: which effect, as faults record it."""
         found: dict[int, list[tuple[float, float]]] = defaultdict(list)
+        starts = self._starts()
         for event in self.events["fault"]:
             seconds = event.fields.get("seconds")
             pids: int | list[int] = event.fields.get(field) or []
             for pid in pids if isinstance(pids, list) else [pids]:
-                found[pid].append((event.at, math.inf if seconds is None else event.at + seconds))
+                end = math.inf if seconds is None else event.at + seconds
+                later = [start for start in starts.get(pid, ()) if start > event.at]
+                found[pid].append((event.at, min([end, *later])))
+        return found
+
+    def _starts(self) -> dict[int, list[float]]:
+        """When processes began, by id: the system uses an id again for another process."""
+        found: dict[int, list[float]] = defaultdict(list)
+        for event in self.events["started"]:
+            found[event.fields["process"]].append(event.at)
         return found
 
     def faults_for_all(self) -> list[tuple[float, float]]:

@@ -8,8 +8,10 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from types import FrameType
 
+from .. import Client
 from ..errors import InvalidInput, KeyTaken, ReletError, StoreError
 from .facts import TENANT
 from .history import History
@@ -17,7 +19,17 @@ from .settings import load
 from .shop import Mix, app
 
 HARM_EVERY = 150  # calls between two jobs that kill or block their worker
+COUNT_EVERY = 20  # calls between two counts of the backlog
+BACKLOG = 1000  # queued jobs
 TENANT_EVERY = 8  # calls between two jobs of the tenant
+
+
+def _is_behind(clients: Iterable[Client]) -> bool:
+    """Whether workers have so much to do that jobs would wait longer than the run lasts."""
+    try:
+        return any(client.count(state=["queued"]) > BACKLOG for client in clients)
+    except StoreError:
+        return False
 
 
 def main(number: int, rate: float) -> None:
@@ -46,6 +58,9 @@ def main(number: int, rate: float) -> None:
         else:
             history.write("enqueue", phase="ok", stored=[job.id for job in jobs], **about)
         time.sleep(pause.expovariate(rate))
+        if call % COUNT_EVERY == 0:
+            while not stop[0] and _is_behind(clients.values()):
+                time.sleep(0.5)
     with contextlib.suppress(ReletError):
         app.close()
 

@@ -17,12 +17,12 @@ from .settings import Settings
 COLUMNS = {
     "jobs": (
         *("state", "version", "attempt", "max_attempts", "losses", "worker", "token", "expires_at", "run_at", "queue"),
-        *("task", "target", "group_key", "unique_key", "request", "holds", "chain", "position"),
+        *("task", "target", "group_key", "unique_key", "request", "holds", "chain", "position", "created_at"),
     ),
     "finished": ("state", "version", "attempt", "token", "task", "result", "continued", "chain", "position"),
     "attempts": ("version", "attempt", "worker", "outcome", "expires_at"),
 }
-TIMES = {"expires_at", "run_at"}
+TIMES = {"expires_at", "run_at", "created_at"}
 EVENTS = {"jobs": ("insert", "update", "delete"), "finished": ("insert", "delete"), "attempts": ("insert",)}
 #: An update that changes none of these, such as a report of progress, is not recorded.
 WATCHED = ("state", "version", "token", "expires_at", "request", "run_at")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import time
 from collections import Counter
@@ -157,10 +158,11 @@ def _inject(plan: list[Fault], injector: Injector, progress: Callable[[str], obj
 
 
 def _heal(app: App, settings: Settings, progress: Callable[[str], object]) -> None:
-    """Wait until every job has ended: what waits for an operator is signalled and resumed."""
+    """Wait until every job has ended, as long as they become fewer. Signals and resumes what waits for an operator."""
     progress("faults are over; waiting for the jobs to end")
     clients = [one.acting_as("operator") for one in (app.client, app.client.tenant(TENANT))]
-    give_up = time.monotonic() + 60.0 + 30 * settings.lease
+    within, fewest = 60.0 + 30 * settings.lease, math.inf
+    give_up = time.monotonic() + within
     for client in clients:
         client.schedules.pause("tick")
         for queue in client.queues():
@@ -170,8 +172,11 @@ def _heal(app: App, settings: Settings, progress: Callable[[str], object]) -> No
             for job in client.jobs(task=WAITS_FOR_SIGNALS, state=["pending", "paused"], limit=1000).jobs:
                 client.signal(job, "go", 1)
             client.bulk("resume", state="paused")
-        if not any(client.count(state=["pending", "queued", "running", "paused"]) for client in clients):
+        left = sum(client.count(state=["pending", "queued", "running", "paused"]) for client in clients)
+        if not left:
             return
+        if left < fewest:
+            fewest, give_up = left, time.monotonic() + within
         time.sleep(0.5)
 
 
@@ -192,12 +197,13 @@ def _report(settings: Settings, stores: list[Loaded], violations: list[Violation
         elif record.after:
             states[record.job] = record.after["state"]
     events = stores[0].events
+    attempts = [len(loaded.events["start"]) for loaded in stores]
     report = Report(
         folder=settings.folder,
         seed=settings.seed,
         seconds=settings.seconds,
         jobs=len(states),
-        attempts=sum(len(loaded.events["start"]) for loaded in stores),
+        attempts=sum(attempts),
         lost=outcomes["lost"],
         rescued_in=percentiles(rescues(Jobs(stores[0]))),
         faults=dict(Counter(event.fields["kind"] for event in events["fault"])),
