@@ -117,8 +117,8 @@ def only_the_owner_settles(jobs: Jobs) -> Iterator[Violation]:
 
 
 def handlers_follow_claims(jobs: Jobs) -> Iterator[Violation]:
-    """K: each attempt starts at most once, and only after its claim. L: two attempts of a job overlap only if a fault
-    struck the first worker, or an operator completed the job."""
+    """K: each attempt starts at most once, and only after its claim. L: two attempts of a job overlap only if the
+    first worker lost its lease, or a fault struck it."""
     for id, starts in jobs.starts.items():
         claimed = {one.after["version"]: one for one in claims(jobs.records[id])}
         for event in starts:
@@ -138,7 +138,9 @@ def _overlaps(jobs: Jobs, id: str, starts: list[Event]) -> Iterator[Violation]:
     for first, second in pairwise(starts):
         end = jobs.ends.get((id, first.fields["version"]))
         is_over = end is not None and end.at <= second.at + CLOCK
-        if not is_over and not jobs.is_excused(first.fields["worker"], first.at, second.at):
+        attempt = jobs.attempts.get((id, first.fields["version"]))
+        is_lost = attempt is not None and attempt.after["outcome"] == "lost"  # H judges whether a fault explains that
+        if not is_over and not is_lost and not jobs.is_excused(first.fields["worker"], first.at, second.at):
             worker = first.fields["worker"]
             yield Violation("L", id, f"version {second.fields['version']} started while {worker} ran the one before")
 
