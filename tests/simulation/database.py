@@ -29,6 +29,9 @@ class Database:
         self.notifications_lost_until = 0.0
         self.subscriptions: list[tuple[Process, frozenset[str], Callable[[], None]]] = []
 
+    def install(self) -> None:
+        """Make what is not there yet: tables, and triggers that record."""
+
     def store(self, process: Process, link: Link) -> SimStore:
         """The store as one process sees it."""
         return SimStore(self, process, link)
@@ -63,7 +66,6 @@ class SQLiteDatabase(Database):
         super().__init__(kernel, SQLiteStore(None))
 
     def install(self) -> None:
-        """Make the tables, and the triggers that record."""
         self.real.migrate()
         with self.real.begin() as transaction:
             for statement in sqlite_statements("relet_", "torture_now()"):

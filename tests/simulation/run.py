@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from relet._client.client import Client
 from relet._torture.check import check
 from relet._torture.facts import BY_OPERATOR, WAITS_FOR_SIGNALS
-from relet._torture.jobs import Violation
+from relet._torture.jobs import Jobs, Violation
 from relet._torture.load import Loaded, Record, record_of
 from relet._torture.plan import Fault
 from relet._torture.settings import Settings as TortureSettings
@@ -90,7 +90,7 @@ class Simulation:
     def run(self) -> Result:
         with simulated(self.kernel, self.base), without_watchdog():
             try:
-                self._install()
+                self.database.install()
                 for number in range(WORKERS):
                     self.processes.append(self._start_worker(number))
                 driver = Process("driver", 1)
@@ -109,14 +109,10 @@ class Simulation:
         lost = sum(one.table == "attempts" and one.after["outcome"] == "lost" for one in records)
         return Result(
             self.seed, self.kernel.trace, len({one.job for one in records}), len(self.plan), lost,
-            self.kernel.switches, check(loaded),
+            self.kernel.switches, check(Jobs(loaded)),
         )  # fmt: skip
 
     # The database
-
-    def _install(self) -> None:
-        if isinstance(self.database, SQLiteDatabase):
-            self.database.install()
 
     def _records(self) -> list[Record]:
         columns = 'seq, at, "table", event, job, cast(before as text), cast(after as text)'

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from relet._torture.check import check
+from relet._torture.jobs import Jobs
 from relet._torture.load import Event, Loaded, Record
 from relet._torture.settings import Settings
 
@@ -85,7 +86,7 @@ class Recorder:
 
 
 def found(recorder: Recorder) -> set[str]:
-    return {violation.invariant for violation in check(recorder.loaded)}
+    return {violation.invariant for violation in check(Jobs(recorder.loaded))}
 
 
 def rightly(recorder: Recorder) -> None:

@@ -94,7 +94,7 @@ def is_synchronous(server: PrivateServer) -> bool:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a disk of its own with room for 256 MiB."""
+    """A folder on a separate disk, which has room for 256 MiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", str(folder)]

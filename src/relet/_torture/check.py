@@ -13,7 +13,7 @@ from typing import Any
 from .._core.machine import TRANSITIONS
 from . import facts
 from .jobs import CLOCK, ENDED, OVER, STATEMENT, Invariant, Jobs, Violation, claims
-from .load import Event, Loaded, Record
+from .load import Event, Record
 from .recovery import MORE_CHECKS
 
 
@@ -331,6 +331,5 @@ CHECKS: tuple[Invariant, ...] = (
 )  # fmt: skip
 
 
-def check(loaded: Loaded) -> list[Violation]:
-    jobs = Jobs(loaded)
+def check(jobs: Jobs) -> list[Violation]:
     return [violation for invariant in CHECKS for violation in invariant(jobs)]

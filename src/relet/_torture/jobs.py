@@ -92,8 +92,7 @@ class Jobs:
 
     def is_excused(self, worker: str, since: float, until: float) -> bool:
         """Whether a fault that may cost leases struck the worker within a time."""
-        faults = self._struck.get(pid_of(worker), ())
-        return any(begin <= until + CLOCK and end + RECOVERY >= since for begin, end in faults)
+        return bool(_within(self._struck.get(pid_of(worker), []), since, until))
 
     def could_not_renew(self, worker: str, since: float, until: float) -> bool:
         """Whether faults of its connections, with or without others that struck all workers, left a worker no time
@@ -102,7 +101,7 @@ class Jobs:
         own = _within(self._disturbed.get(pid_of(worker), []), since, until)
         if not own:
             return False
-        free, faults = since + beat, sorted([*own, *_within(self.for_all, since, until)])
+        free, faults = since + beat, sorted([*own, *self._all(since, until)])
         for begin, end in faults:
             if begin - free >= beat:
                 return False

@@ -90,10 +90,10 @@ def torture(
             began = time.monotonic()
             _heal(app, settings, progress)
             healed_in = time.monotonic() - began
-        loaded = load(settings, offset)
+        stores = [Jobs(loaded) for loaded in load(settings, offset)]
     progress("checking")
-    violations = [one for store in loaded for one in check(store)]
-    return _report(settings, loaded, [*violations, *_shortfalls(plan, loaded[0])], healed_in)
+    violations = [one for store in stores for one in check(store)]
+    return _report(settings, stores, [*violations, *_shortfalls(plan, stores[0].loaded)], healed_in)
 
 
 @contextmanager
@@ -188,16 +188,16 @@ def _shortfalls(plan: list[Fault], loaded: Loaded) -> Iterator[Violation]:
             yield Violation("faults", "", f"{struck[kind]} of kind {kind} struck, of at least {minimum(kind, plan)}")
 
 
-def _report(settings: Settings, stores: list[Loaded], violations: list[Violation], healed_in: float) -> Report:
+def _report(settings: Settings, stores: list[Jobs], violations: list[Violation], healed_in: float) -> Report:
     states: dict[str, str] = {}
     outcomes: Counter[str] = Counter()
-    for record in chain.from_iterable(loaded.records for loaded in stores):
+    for record in chain.from_iterable(store.loaded.records for store in stores):
         if record.table == "attempts":
             outcomes[record.after["outcome"]] += 1
         elif record.after:
             states[record.job] = record.after["state"]
-    events = stores[0].events
-    attempts = [len(loaded.events["start"]) for loaded in stores]
+    events = stores[0].loaded.events
+    attempts = [len(store.loaded.events["start"]) for store in stores]
     report = Report(
         folder=settings.folder,
         seed=settings.seed,
@@ -205,7 +205,7 @@ def _report(settings: Settings, stores: list[Loaded], violations: list[Violation
         jobs=len(states),
         attempts=sum(attempts),
         lost=outcomes["lost"],
-        rescued_in=percentiles(rescues(Jobs(stores[0]))),
+        rescued_in=percentiles(rescues(stores[0])),
         faults=dict(Counter(event.fields["kind"] for event in events["fault"])),
         missed=len(events["fault missed"]),
         states=dict(Counter(states.values())),
@@ -214,7 +214,7 @@ def _report(settings: Settings, stores: list[Loaded], violations: list[Violation
     )
     Path(settings.folder, "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)))
     if violations:
-        records = chain.from_iterable(loaded.records for loaded in stores)
+        records = chain.from_iterable(store.loaded.records for store in stores)
         lines = map(msgspec.json.encode, records)
         Path(settings.folder, "records.jsonl").write_bytes(b"\n".join(lines))
     return report
