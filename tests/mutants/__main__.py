@@ -20,8 +20,9 @@ PATCHES = Path(__file__).parent / "patches"
 
 
 SIMULATE = ("-m", "tests.simulation", "--stop", "--quick", "--seeds")
-#: Those that the simulation on SQLite cannot kill: locks exist on PostgreSQL alone, and shutdown is not simulated.
-IN_LOCKSTEP = {"limit-counted-without-a-lock"}
+#: Those that the simulation on SQLite cannot kill: locks and cursors exist on PostgreSQL alone, and shutdown is not
+#: simulated.
+IN_LOCKSTEP = {"limit-counted-without-a-lock", "cursor-never-looks-back"}
 BY_TORTURE = {"outcome-dropped-at-shutdown"}
 
 

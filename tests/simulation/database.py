@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from functools import cache
 from typing import Any, TypeVar
 
 from relet._store.flows import settle
@@ -18,6 +20,7 @@ from tests.simulation.kernel import Kernel, Process
 
 R = TypeVar("R")
 LATE = 0.8  # seconds by which a transaction is late at most
+SETTLES = (settle.settle, settle.settle_succeeded)
 TRIP = 0.002  # seconds that a statement and its answer take at most
 
 
@@ -66,10 +69,8 @@ class SQLiteDatabase(Database):
         super().__init__(kernel, SQLiteStore(None))
 
     def install(self) -> None:
-        self.real.migrate()
-        with self.real.begin() as transaction:
-            for statement in sqlite_statements("relet_", "torture_now()"):
-                transaction.raw.execute(statement)
+        _template().backup(self.real._open_writer())
+        self.real._checked = True
         for connection in self._connections():
             connection.create_function("torture_now", 0, lambda: self.kernel.now)
 
@@ -83,13 +84,32 @@ class SQLiteDatabase(Database):
         assert writer is not None
         return writer.execute(query).fetchall()
 
+    def close(self) -> None:
+        """A store in memory keeps its writer, and the writer the function above, which has the whole simulation."""
+        super().close()
+        self.real._open_writer().close()
+
+
+@cache
+def _template() -> sqlite3.Connection:
+    """A database with all tables, and triggers that record."""
+    store, template = SQLiteStore(None), sqlite3.connect(":memory:")
+    store.migrate()
+    writer = store._open_writer()
+    for statement in sqlite_statements("relet_", "torture_now()"):
+        writer.execute(statement)
+    writer.backup(template)
+    store.close()
+    return template
+
 
 class Link:
-    """The connection of one process. `fates`: what happens to its next transactions; `cut_until`: none passes;
-    `rejects`: how many of its next successes the database rejects."""
+    """The connection of one process. `fates`: what happens to its next transactions, `fates_of_outcomes` to the next
+    that settle; `cut_until`: none passes; `rejects`: how many of its next successes the database rejects."""
 
     def __init__(self) -> None:
         self.fates: list[str] = []
+        self.fates_of_outcomes: list[str] = []
         self.rejects = 0
         self.cut_until = 0.0
         self.delay = 0.0
@@ -138,10 +158,11 @@ class SimStore(Store):
         self._checked = True
 
     def run_once(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
-        fate = self._travel()
+        flow = getattr(make, "func", None)
+        fate = self._travel(settles=flow in SETTLES)
         if fate == "late":
             self._run_late(make, traits, failures)
-        if self._link.rejects and getattr(make, "func", None) is settle.settle_succeeded:
+        if self._link.rejects and flow is settle.settle_succeeded:
             self._link.rejects -= 1
             raise RowRejected("simulated: the database rejects it")
         answer = self._run(make, traits, failures)
@@ -165,11 +186,12 @@ class SimStore(Store):
         database.kernel.sleep(database.kernel.random.random() * 0.05)
         raise Transient(StoreUnavailable("simulated: no answer in time"), may_be_committed=True)
 
-    def _travel(self) -> str:
+    def _travel(self, settles: bool) -> str:
         """The way to the database. Returns what happens to the answer."""
         kernel, link = self._database.kernel, self._link
         kernel.sleep(kernel.random.random() * TRIP + link.delay)
-        fate = link.fates.pop(0) if link.fates else ""
+        fates = link.fates_of_outcomes if settles and link.fates_of_outcomes else link.fates
+        fate = fates.pop(0) if fates else ""
         if fate == "lose request" or max(self._database.is_down_until, link.cut_until) > kernel.now:
             kernel.sleep(kernel.random.random() * 0.05)
             raise Transient(StoreUnavailable("simulated: lost on the way"), may_be_committed=False)

@@ -56,6 +56,8 @@ class SimThread:
     def _run(self) -> None:
         try:
             self.work()
+        except Exception as error:
+            self.kernel.errors.append(f"{self.name}: {error!r}")
         finally:
             self.is_over = True
 
@@ -68,6 +70,7 @@ class Kernel:
         self.os_thread = threading.get_ident()
         self.current: SimThread | None = None
         self.threads: list[SimThread] = []
+        self.errors: list[str] = []  # of threads that an unexpected exception ended
         self.is_over = False
         self._ready: list[tuple[SimThread, int]] = []
         self._sleeping: list[tuple[float, int, SimThread, int]] = []

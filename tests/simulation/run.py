@@ -35,13 +35,13 @@ from tests.simulation.system import BASE, SimSystem, simulated
 WORKERS = 3
 JOBS = 40
 FAULTS = 30
-SECONDS = 8.0  # of virtual time in which faults strike
+SECONDS = 5.5  # of virtual time in which faults strike
 HEALS_WITHIN = 60.0
 CLIENT_SHARE = 0.3  # of the faults of single transactions strike the producer and the operator
 VERBS = ("cancel", "pause", "resume", "run_now", "signal", "complete", "delete")
 KINDS = (
     "kill", "kill", "stop", "stop", "cut", "lose request", "lose answer", "lose answer", "late", "reject", "delay",
-    "outage", "lose notifications", "clock",
+    "outage", "lose notifications", "clock", "late outcome",
 )  # fmt: skip
 KINDS_AT_ONCE = 6  # a seed has some of them, so that each strikes more often
 
@@ -107,9 +107,10 @@ class Simulation:
         settings = TortureSettings("", "sqlite:", "relet", "", self.seed, SECONDS, LEASE)
         loaded = Loaded(settings, self.base, records, self.events.by_name, ledger, len(self.offsets) > 1)
         lost = sum(one.table == "attempts" and one.after["outcome"] == "lost" for one in records)
+        crashes = [Violation("crash", "", error) for error in self.kernel.errors]
         return Result(
             self.seed, self.kernel.trace, len({one.job for one in records}), len(self.plan), lost,
-            self.kernel.switches, check(Jobs(loaded)),
+            self.kernel.switches, crashes + check(Jobs(loaded)),
         )  # fmt: skip
 
     # The database
@@ -283,6 +284,9 @@ class Simulation:
             case "reject":
                 link.rejects += 1
                 self._note(fault, 0.0)
+            case "late outcome":
+                link.fates_of_outcomes.append("late")
+                self._note(fault, 0.0, disturbed=process)
             case _ if fault.size < CLIENT_SHARE and self.database.can_be_late(fault.kind):
                 self.client_link.fates.append(fault.kind)
                 self._note(fault, 0.0)

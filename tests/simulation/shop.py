@@ -13,7 +13,7 @@ from relet.types import FailedJob
 from tests.simulation.events import Events
 from tests.simulation.kernel import Kernel
 
-LEASE = 3.0
+LEASE = 2.0
 SOON = Backoff(base=0.05, max=LONGEST_BACKOFF)
 
 
@@ -58,7 +58,7 @@ def make_app(kernel: Kernel, events: Events, *, announces: bool, limits: bool) -
 
     @app.task
     def long(attempt: Attempt) -> int:
-        for _ in range(int(kernel.random.random() * 12)):
+        for _ in range(int(kernel.random.random() * 9)):
             pause(0.5 * LEASE)
             if attempt.deadline > kernel.now:
                 events.write("check", **about(attempt))
@@ -66,7 +66,7 @@ def make_app(kernel: Kernel, events: Events, *, announces: bool, limits: bool) -
 
     @app.task
     def flaky(attempt: Attempt) -> int:
-        pause(0.05)
+        pause(0.5)
         if attempt.job.attempt <= 2:
             raise Retry("not yet", delay=0.1)
         return attempt.version

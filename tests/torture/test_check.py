@@ -38,8 +38,7 @@ class Recorder:
             "state": "queued", "version": 0, "attempt": 0, "max_attempts": 3, "losses": 0, "worker": None,
             "token": None, "expires_at": None, "run_at": 0.0, "queue": "default", "task": "quick", "target": None,
             "group_key": None, "unique_key": None, "request": None, "holds": False, "chain": job, "position": 0,
-            "created_at": self.now,
-            **columns,
+            "created_at": self.now, "rank": 0, "seq": len(self.rows), **columns,
         }  # fmt: skip
         self.rows[job] = row
         self.record(job, "jobs", "insert", {}, row)
@@ -396,6 +395,23 @@ def checked_after_its_lease(recorder: Recorder) -> None:
     recorder.succeed("x")
 
 
+def failed_without_an_error(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.claim("x")
+    recorder.start("x")
+    recorder.end("x")
+    row = {"version": 1, "attempt": 1, "worker": WORKER, "outcome": "failed", "expires_at": recorder.now}
+    recorder.record("x", "attempts", "insert", {}, row)
+    recorder.change("x", state="failed", expires_at=None)
+
+
+def claimed_out_of_order(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.enqueue("y")
+    recorder.run("y")
+    recorder.run("x")
+
+
 def never_ended(recorder: Recorder) -> None:
     recorder.enqueue("x")
 
@@ -415,7 +431,7 @@ def never_ended(recorder: Recorder) -> None:
         (lease_of_a_queued_job, "X"), (above_the_rate, "Y"), (exit_without_a_signal, "Z"),
         (exit_long_after_its_signal, "Z"), (two_successors, "T"), (checked_after_its_lease, "S"),
         (renewed_for_a_dead_worker, "AA"), (announced_and_lost, "BB"), (cancelled_by_a_refused_call, "CC"),
-        (fired_twice, "DD"),
+        (fired_twice, "DD"), (failed_without_an_error, "EE"), (claimed_out_of_order, "FF"),
     ],
 )  # fmt: skip
 def test_each_invariant_finds_its_violation(history: Callable[[Recorder], None], letter: str) -> None:

@@ -1,6 +1,6 @@
 """The invariants of jobs: each is a function of the history that yields violations, and takes linear time.
 
-The letters are those of docs/proof.md. `recovery` has the others.
+The letters are those of docs/proof.md. `claim_order` and `recovery` have the others.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from .._core.machine import TRANSITIONS
 from . import facts
+from .claim_order import claims_follow_the_order
 from .jobs import CLOCK, ENDED, OVER, STATEMENT, Invariant, Jobs, Violation, claims
 from .load import Event, Record
 from .recovery import MORE_CHECKS
@@ -326,7 +327,7 @@ CHECKS: tuple[Invariant, ...] = (
     nothing_is_lost, nothing_is_made_up, transitions_are_legal, leases_are_exclusive, leases_are_not_taken_early,
     only_the_owner_settles, handlers_follow_claims, attempts_have_leases, jobs_have_followers, times_are_kept,
     limits_are_kept, targets_are_in_order, operators_are_obeyed, keys_are_unique,
-    refused_calls_do_nothing, ticks_fire_once, everything_ends,
+    refused_calls_do_nothing, ticks_fire_once, claims_follow_the_order, everything_ends,
     *MORE_CHECKS,
 )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 MAX_RUNNING = {"limited": 3}  # by queue
 MAX_RUNNING_PER_GROUP = {"grouped": 2}  # by queue, for each of its groups
+ORDERED = "default"  # a queue without limits: claims take its jobs in their order
 RATES = {"rated": (10, 1.0)}  # by queue: so many starts within any so many seconds
 #: Tasks whose jobs no producer enqueues: successors, follow-ups, jobs of a schedule.
 MADE_BY_OTHERS = ("next_link", "apologise", "tick")

@@ -18,6 +18,7 @@ COLUMNS = {
     "jobs": (
         *("state", "version", "attempt", "max_attempts", "losses", "worker", "token", "expires_at", "run_at", "queue"),
         *("task", "target", "group_key", "unique_key", "request", "holds", "chain", "position", "created_at"),
+        *("rank", "seq"),
     ),
     "finished": ("state", "version", "attempt", "token", "task", "result", "continued", "chain", "position"),
     "attempts": ("version", "attempt", "worker", "outcome", "expires_at"),

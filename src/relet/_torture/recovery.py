@@ -146,7 +146,16 @@ def announced_outcomes_are_stored(jobs: Jobs) -> Iterator[Violation]:
             yield Violation("BB", job, f"version {version} was announced as {outcome}, which is not stored")
 
 
+def handlers_decide(jobs: Jobs) -> Iterator[Violation]:
+    """EE: an attempt is stored as failed, or as one to retry, only if its handler raised an error."""
+    for (id, version), attempt in jobs.attempts.items():
+        end = jobs.ends.get((id, version))
+        if attempt.after["outcome"] in ("failed", "retried") and end is not None and end.fields["error"] is None:
+            yield Violation("EE", id, f"version {version} is {attempt.after['outcome']}, and its handler returned")
+
+
 MORE_CHECKS: tuple[Invariant, ...] = (
     jobs_are_rescued_in_time, attempts_are_counted, backoff_is_bounded, leases_are_whole, rates_are_kept,
     processes_end_by_signals, leases_are_renewed_by_their_workers, announced_outcomes_are_stored,
+    handlers_decide,
 )  # fmt: skip

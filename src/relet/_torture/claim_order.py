@@ -1,0 +1,55 @@
+"""The invariant of the order of claims. As in `check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from itertools import groupby
+
+from . import facts
+from .jobs import Jobs, Violation
+from .load import Record
+
+Position = tuple[int, int, str]  # rank, sequence, job
+
+
+class _Queue:
+    """The jobs of one queue that wait for a claim."""
+
+    def __init__(self) -> None:
+        self._positions: dict[str, Position] = {}
+        self._heap: list[Position] = []  # has also jobs that do not wait any more
+
+    def change(self, one: Record) -> None:
+        """A job that lost an attempt is claimed in another order, and does not count."""
+        self._positions.pop(one.job, None)
+        row = one.after
+        if row and row["state"] == "queued" and row["queue"] == facts.ORDERED and not row["losses"]:
+            self._positions[one.job] = row["rank"], row["seq"], one.job
+            heappush(self._heap, self._positions[one.job])
+
+    def claim(self, records: list[Record]) -> Position | None:
+        """Remove the jobs of a claim. Returns one that was before the last of them and that the claim left."""
+        found = [self._positions.pop(one.job) for one in records if one.job in self._positions]
+        while self._heap and self._positions.get(self._heap[0][2]) != self._heap[0]:
+            heappop(self._heap)
+        return self._heap[0] if found and self._heap and self._heap[0] < max(found) else None
+
+
+def claims_follow_the_order(jobs: Jobs) -> Iterator[Violation]:
+    """FF: on SQLite, a claim takes the first jobs of a queue. On PostgreSQL, it skips those that are locked."""
+    queue = _Queue()
+    changes = (one for one in jobs.loaded.records if one.table == "jobs")
+    for token, group in groupby(changes, key=_token) if jobs.loaded.settings.is_sqlite else ():
+        records = list(group)
+        if token is None:
+            for one in records:
+                queue.change(one)
+        elif left := queue.claim(records):
+            yield Violation("FF", left[2], f"later jobs were claimed before it, record {records[0].seq}")
+
+
+def _token(one: Record) -> str | None:
+    """The token of the claim that made this change; None if no claim did."""
+    is_claim = one.after.get("state") == "running" and one.before.get("state") == "queued"
+    return one.after["token"] if is_claim else None
