@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
         if options.json:
             output.as_json(report)
         else:
-            _print(report, kept=bool(options.folder or report.violations))
+            print_report(report, kept=bool(options.folder or report.violations))
         if not report.violations and options.folder is None:
             shutil.rmtree(folder)
     return 1 if report.violations else 0
@@ -134,7 +134,7 @@ def _dropped(settings: Settings) -> Iterator[None]:
             drop_schema(settings.direct, settings.schema, report=True)
 
 
-def _print(report: Report, *, kept: bool) -> None:
+def print_report(report: Report, *, kept: bool) -> None:
     kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(report.faults.items()))
     print(f"{report.jobs:,} jobs in {report.attempts:,} attempts, {report.lost:,} of them lost; seed {report.seed}")
     print(f"{sum(report.faults.values()):,} faults: {kinds}")
