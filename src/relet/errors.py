@@ -31,10 +31,10 @@ Aborted (BaseException)                raised by `Attempt.check` once the attemp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 __all__ = [
     "AbortReason",
@@ -73,7 +73,21 @@ __all__ = [
 AbortReason = Literal["lease_lost", "completed", "deleted", "cancelled", "paused", "timeout", "shutdown", "in_doubt"]
 
 
-class ReletError(Exception):
+class _Picklable(BaseException):
+    """Pickle passes the message to the constructor. Constructors here take facts, and make the message of them."""
+
+    def __reduce__(self) -> tuple[Callable[..., BaseException], tuple[Any, ...]]:
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[BaseException], args: tuple[Any, ...], fields: dict[str, Any]) -> BaseException:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
+
+
+class ReletError(_Picklable, Exception):
     """Base of everything that Relet raises, apart from `Aborted` and `Suspended`."""
 
 
@@ -269,7 +283,7 @@ class SignalTimeout(ReletError, TimeoutError):
         self.name = name
 
 
-class Suspended(BaseException):
+class Suspended(_Picklable):
     """Raised by `attempt.sleep` and `attempt.wait_for`. Do not catch it: the handler is called again later."""
 
     def __init__(self, delay: float, awaits: str | None = None) -> None:
@@ -278,7 +292,7 @@ class Suspended(BaseException):
         self.awaits = awaits
 
 
-class Aborted(BaseException):
+class Aborted(_Picklable):
     """The attempt was ended from outside the handler (see `reason`). Do not catch it."""
 
     def __init__(self, reason: AbortReason) -> None:
