@@ -286,6 +286,7 @@ def without_follow_up(recorder: Recorder) -> None:
 
 
 def rescued_late(recorder: Recorder) -> None:
+    recorder.event("started", process=13, program="worker0")
     for number in range(100):
         job = f"x{number}"
         recorder.enqueue(job)
@@ -491,5 +492,35 @@ def test_an_outage_and_a_cut_together_may_explain_a_lost_lease() -> None:
     recorder = Recorder()
     disturb(recorder, 0.9)
     outage(recorder, 1.9, 2.9)
+    lost_by_a_healthy_worker(recorder)
+    assert found(recorder) == set()
+
+
+def test_late_reaping_counts_only_if_a_worker_was_undisturbed() -> None:
+    recorder = Recorder()
+    disturb(recorder, *range(600))
+    rescued_late(recorder)
+    assert "U" not in found(recorder)
+
+
+def stop_all(recorder: Recorder) -> None:
+    recorder.now = 0.1
+    recorder.event("fault", kind="stop all", workers=[], stopped=[11, 12, 13], seconds=3.0)
+    recorder.now = 0.0
+
+
+def test_a_stop_of_all_workers_does_not_explain_a_lost_lease() -> None:
+    recorder = Recorder()
+    stop_all(recorder)
+    lost_by_a_healthy_worker(recorder)
+    assert found(recorder) == {"H"}
+
+
+def test_a_stop_of_all_workers_explains_a_lost_lease_if_another_was_started_meanwhile() -> None:
+    recorder = Recorder()
+    stop_all(recorder)
+    recorder.now = 1.0
+    recorder.event("started", process=14, program="worker3")
+    recorder.now = 0.0
     lost_by_a_healthy_worker(recorder)
     assert found(recorder) == set()

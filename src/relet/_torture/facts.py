@@ -18,4 +18,5 @@ REPLACED = "r"  # how unique keys begin under which a later call replaces the ar
 LONGEST_BACKOFF = 0.5  # seconds
 WAITS_FOR_SIGNALS = "signalled"  # the task whose jobs wait for longer than a backoff
 TENANT = "north"
+WORKERS = "worker"  # how the names of the workers of the store begin; that of the tenant has another
 SHUTDOWN_TIMEOUT = 3.0  # seconds that workers let their attempts run after SIGTERM

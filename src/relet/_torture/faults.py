@@ -35,7 +35,7 @@ POSTGRES = {
     "kill backends": 50.0, "long transaction": 3.0, "lock table": 6.0, "lock rows": 10.0,
 }  # fmt: skip
 SQLITE = {
-    "stop": 30.0, "stop briefly": 60.0, "kill a client": 20.0, "move a clock": 60.0, "hold the file": 60.0,
+    "stop": 30.0, "stop briefly": 80.0, "kill a client": 20.0, "move a clock": 60.0, "hold the file": 20.0,
     "long read": 20.0, "stop all": 4.0,
 }  # fmt: skip
 #: Those that only the caller can inject, if it passes a function for them.

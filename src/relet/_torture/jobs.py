@@ -19,6 +19,7 @@ STATEMENT = 0.3  # seconds: how long a statement that enqueues may take
 OVER = ("succeeded", "cancelled")
 ENDED = (*OVER, "failed")
 MOMENT = 0.5  # seconds
+RESCUED_WITHIN = 2.0  # seconds after the expiry of a lease
 EXIT_WITHIN = 2.0  # seconds after the attempts of a worker have ended
 Interval = tuple[float, float]
 
@@ -57,8 +58,11 @@ class Jobs:
             if is_leased and record.after["expires_at"] != record.before.get("expires_at"):
                 self.leases[record.job, record.after["version"]].append(record)
         self._struck = loaded.faults_of("workers")
+        for pid, intervals in loaded.stops_beside_others().items():
+            self._struck[pid] += intervals
         self._disturbed = loaded.faults_of("disturbed")
         self._stopped = loaded.faults_of("stopped")
+        self._signalled = loaded.faults_of("signalled")
         self.for_all = loaded.faults_for_all()
 
     def _was_refused(self, start: Event) -> bool:
@@ -101,12 +105,19 @@ class Jobs:
         own = _within(self._disturbed.get(pid_of(worker), []), since, until)
         if not own:
             return False
-        free, faults = since + beat, sorted([*own, *self._all(since, until)])
-        for begin, end in faults:
-            if begin - free >= beat:
-                return False
-            free = max(free, end + RECOVERY)
-        return until - free < beat
+        return not _has_gap([*own, *self._all(since, until)], since + beat, until, beat)
+
+    def could_reap(self, since: float, until: float) -> bool:
+        """Whether a worker was undisturbed within a time for as long as it may take to reap."""
+        effects = (self._struck, self._disturbed, self._stopped, self._signalled)
+        for event in self.loaded.events["started"]:
+            pid, ready = event.fields["process"], event.at + RECOVERY
+            if not event.fields["program"].startswith(facts.WORKERS) or ready > until:
+                continue
+            faults = [one for by_pid in effects for one in _within(by_pid.get(pid, []), ready, until)]
+            if _has_gap([*faults, *self._all(since, until)], max(since, ready), until, RESCUED_WITHIN):
+                return True
+        return False
 
     def has_just_recovered(self, start: Event) -> bool:
         """Whether its worker was stopped between the check of the lease and the record of the start."""
@@ -136,6 +147,16 @@ def pid_of(worker: str) -> int:
 
 def _within(faults: list[Interval], since: float, until: float) -> list[Interval]:
     return [(begin, end) for begin, end in faults if begin <= until + CLOCK and end + RECOVERY >= since]
+
+
+def _has_gap(faults: list[Interval], since: float, until: float, seconds: float) -> bool:
+    """Whether so many seconds within a time are free of faults, and of the recovery from them."""
+    free = since
+    for begin, end in sorted(faults):
+        if begin - free >= seconds:
+            return True
+        free = max(free, end + RECOVERY)
+    return until - free >= seconds
 
 
 def claims(records: list[Record]) -> Iterator[Record]:

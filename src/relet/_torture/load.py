@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from .facts import TENANT
+from .facts import TENANT, WORKERS
 from .history import read_events
 from .record import connected, records
 from .settings import Settings
@@ -64,6 +64,18 @@ class Loaded(Struct):
                 end = math.inf if seconds is None else event.at + seconds
                 later = [start for start in starts.get(pid, ()) if start > event.at]
                 found[pid].append((event.at, min([end, *later])))
+        return found
+
+    def stops_beside_others(self) -> dict[int, list[tuple[float, float]]]:
+        """By process: when a stop of all workers struck it, if another worker was started meanwhile, and so ran."""
+        found: dict[int, list[tuple[float, float]]] = defaultdict(list)
+        starts = [one.at for one in self.events["started"] if one.fields["program"].startswith(WORKERS)]
+        for event in self.events["fault"]:
+            if event.fields["kind"] == "stop all":
+                end = event.at + event.fields["seconds"]
+                if any(event.at < start < end for start in starts):
+                    for pid in event.fields["stopped"]:
+                        found[pid].append((event.at, end))
         return found
 
     def _starts(self) -> dict[int, list[float]]:

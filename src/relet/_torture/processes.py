@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from .facts import SHUTDOWN_TIMEOUT
+from .facts import SHUTDOWN_TIMEOUT, WORKERS
 from .history import History
 from .proxy import Proxies, Proxy
 from .requests import TOKEN
@@ -37,7 +37,7 @@ def worker_program(settings: Settings, number: int, tenant: str | None = None) -
         *(("--tenant", f"{tenant}={SLOTS}") if tenant else ("--concurrency", str(SLOTS))),
         *("--poll-interval", "0.2", "--shutdown-timeout", str(SHUTDOWN_TIMEOUT)),
     )
-    return Program(f"worker{number}", words, is_worker=True)
+    return Program(f"{tenant}-{WORKERS}" if tenant else f"{WORKERS}{number}", words, is_worker=True)
 
 
 class Processes:

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from . import facts
-from .jobs import STATEMENT, Invariant, Jobs, Violation, claims
+from .jobs import RESCUED_WITHIN, STATEMENT, Invariant, Jobs, Violation, claims
 
-RESCUED_WITHIN = 2.0  # seconds after the expiry of a lease, for 99 of 100 lost attempts
 ENOUGH = 100  # lost attempts, for a percentile that means something
 COULD_NOT_START = 1  # an exit code
 AFTER_OUTAGE = 5.0  # seconds until the workers have reconnected, renewed, and reap again
@@ -18,15 +17,19 @@ AFTER_OUTAGE = 5.0  # seconds until the workers have reconnected, renewed, and r
 
 def rescues(jobs: Jobs) -> list[float]:
     """For each lost attempt: seconds from the expiry of its lease until it was reaped. Without those that expired
-    during a fault that struck all workers, or just after one."""
+    during a fault that struck all workers, or just after one, and without late ones that no worker could have reaped in
+    time, because each was killed or disturbed again and again."""
     found = []
     for (id, version), attempt in jobs.attempts.items():
         leases = jobs.leases.get((id, version))
         if attempt.after["outcome"] == "lost" and leases:
             expires = leases[-1].after["expires_at"]
             since = jobs.expiry(leases[-1])
-            if not jobs.had_outage(since - AFTER_OUTAGE, jobs.local(attempt)):
-                found.append(attempt.at - expires)
+            until, late = jobs.local(attempt), attempt.at - expires
+            if late > RESCUED_WITHIN and not jobs.could_reap(since, until):
+                continue
+            if not jobs.had_outage(since - AFTER_OUTAGE, until):
+                found.append(late)
     return sorted(found)
 
 
