@@ -73,11 +73,9 @@ __all__ = [
 AbortReason = Literal["lease_lost", "completed", "deleted", "cancelled", "paused", "timeout", "shutdown", "in_doubt"]
 
 
-class _Picklable(BaseException):
+def _reduce(error: BaseException) -> tuple[Callable[..., BaseException], tuple[Any, ...]]:
     """Pickle passes the message to the constructor. Constructors here take facts, and make the message of them."""
-
-    def __reduce__(self) -> tuple[Callable[..., BaseException], tuple[Any, ...]]:
-        return _restored, (type(self), self.args, self.__dict__)
+    return _restored, (type(error), error.args, error.__dict__)
 
 
 def _restored(kind: type[BaseException], args: tuple[Any, ...], fields: dict[str, Any]) -> BaseException:
@@ -87,8 +85,10 @@ def _restored(kind: type[BaseException], args: tuple[Any, ...], fields: dict[str
     return error
 
 
-class ReletError(_Picklable, Exception):
+class ReletError(Exception):
     """Base of everything that Relet raises, apart from `Aborted` and `Suspended`."""
+
+    __reduce__ = _reduce
 
 
 class InvalidInput(ReletError, ValueError):
@@ -283,8 +283,10 @@ class SignalTimeout(ReletError, TimeoutError):
         self.name = name
 
 
-class Suspended(_Picklable):
+class Suspended(BaseException):
     """Raised by `attempt.sleep` and `attempt.wait_for`. Do not catch it: the handler is called again later."""
+
+    __reduce__ = _reduce
 
     def __init__(self, delay: float, awaits: str | None = None) -> None:
         super().__init__(f"suspended for {delay:g} s")
@@ -292,8 +294,10 @@ class Suspended(_Picklable):
         self.awaits = awaits
 
 
-class Aborted(_Picklable):
+class Aborted(BaseException):
     """The attempt was ended from outside the handler (see `reason`). Do not catch it."""
+
+    __reduce__ = _reduce
 
     def __init__(self, reason: AbortReason) -> None:
         super().__init__(reason)
