@@ -43,6 +43,7 @@ KINDS = (
     "kill", "kill", "stop", "stop", "cut", "lose request", "lose answer", "lose answer", "late", "reject", "delay",
     "outage", "lose notifications", "clock", "late outcome",
 )  # fmt: skip
+CLOCK_STEADY = 1.0  # seconds between two steps of the clock; workers notice a step by the pulse, every 0.7 s
 KINDS_AT_ONCE = 6  # a seed has some of them, so that each strikes more often
 
 
@@ -63,7 +64,21 @@ def make_plan(seed: int) -> list[Fault]:
         Fault(chance.random() * SECONDS, chance.choice(kinds), chance.randrange(WORKERS), chance.random())
         for _ in range(FAULTS)
     ]
-    return sorted(faults, key=lambda fault: fault.at)
+    return _space_clock_steps(sorted(faults, key=lambda fault: fault.at))
+
+
+def _space_clock_steps(faults: list[Fault]) -> list[Fault]:
+    """Replace steps of the clock that follow another one too soon: a clock that goes back and forth again between two
+    beats of the pulse can cost the leases that were taken meanwhile."""
+    spaced: list[Fault] = []
+    stepped_at = -CLOCK_STEADY
+    for fault in faults:
+        if fault.kind == "clock" and fault.at - stepped_at < CLOCK_STEADY:
+            fault = structs.replace(fault, kind="reject")
+        elif fault.kind == "clock":
+            stepped_at = fault.at
+        spaced.append(fault)
+    return spaced
 
 
 class Simulation:

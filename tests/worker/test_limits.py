@@ -9,9 +9,8 @@ import pytest
 from relet import App
 from relet._worker import producer
 from tests.databases import Database
-from tests.worker.working import until, working
+from tests.worker.working import NEVER, until, working
 
-NEVER = 3600.0  # seconds until a worker looks again by itself: longer than any test
 
 
 @pytest.fixture

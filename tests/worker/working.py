@@ -21,6 +21,7 @@ from tests.harness import harness_of
 from tests.waiting import Pause
 
 TIMEOUT = 20.0  # seconds: long enough for a loaded machine, and never waited for in full by a test that passes
+NEVER = 3600.0  # seconds until a worker looks again by itself: longer than any test
 QUICK: dict[str, Any] = {"lease": 1.0, "poll_interval": 0.1, "shutdown_timeout": 1.0}
 
 
