@@ -12,7 +12,6 @@ from tests.databases import Database
 from tests.worker.working import NEVER, until, working
 
 
-
 @pytest.fixture
 def nothing_is_polled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(producer, "FIRST_PAUSE", NEVER)
