@@ -191,7 +191,7 @@ def test_the_doctor_shows_what_it_finds_and_exits_by_it(typed: CommandLine, shop
     code, printed = typed(shop.folder, "doctor", "shop:app")
     assert code == 0, printed
     assert printed.split()[:3] == ["LEVEL", "CHECK", "FINDING"]
-    assert re.search(r"^ok +schema +version 3", printed, re.M)
+    assert re.search(r"^ok +schema +version 4", printed, re.M)
     with closing(sqlite3.connect(shop.folder / "jobs.db")) as connection, connection:
         connection.execute("insert into relet_migrations (version, applied_at) values (999, 0)")
     code, printed = typed(shop.folder, "doctor", "shop:app")

@@ -118,6 +118,8 @@ COLUMN: Additions = {
     },
     "_store/migrations/0002.postgres.sql": {"worker, target, group_key, unique_key, context": ", origin"},
     "_store/migrations/0002.sqlite.sql": {"worker, target, group_key, unique_key, context": ", origin"},
+    "_store/migrations/0004.postgres.sql": {"worker, target, group_key, unique_key, context": ", origin"},
+    "_store/migrations/0004.sqlite.sql": {"worker, target, group_key, unique_key, context": ", origin"},
     "_core/job.py": {
         "    context: str | None = None  # trace context from the producer, as JSON text\n": (
             "    origin: str | None = None\n"

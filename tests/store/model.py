@@ -70,7 +70,7 @@ class Row:
         view |= {
             name: getattr(d, name) for name in ("id", "task", "queue", "priority", "target", "unique", "tags", "group")
         }
-        view |= {"start_by": None if self.state in OVER else d.start_by, "rerun_of": d.rerun_of}
+        view |= {"start_by": None if self.state in OVER else d.start_by, "rerun_of": d.rerun_of, "error_type": None}
         return view | {"max_attempts": d.policy.max_attempts, "existing": existing}
 
 

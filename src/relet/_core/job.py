@@ -183,6 +183,7 @@ class Job(Decodable, Generic[R_co], frozen=True, rename={"payload_json": "payloa
     start_by: datetime | None = None  # it is cancelled if it has not started by then
     tags: tuple[str, ...] = ()
     rerun_of: str | None = None  # the job whose arguments it was made from
+    error_type: str | None = None  # the class of the exception that `error` describes, as module and name
     existing: bool = False  # not stored: enqueue returned a job that was stored before
 
     @property
@@ -206,7 +207,7 @@ class Job(Decodable, Generic[R_co], frozen=True, rename={"payload_json": "payloa
 #: Fields that only a job has which has not ended.
 LIVE_FIELDS = ("wait", "holds", "expires_at", "request", "progress", "awaits", "start_by")
 #: Fields that are stored in other tables.
-DETAIL_FIELDS = ("tags", "rerun_of")
+DETAIL_FIELDS = ("tags", "rerun_of", "error_type")
 #: Fields that the end of a job sets or may change. A job keeps its other fields when it ends.
 END_FIELDS = ("state", "finished_at", "result_json", "error", "continued", "losses")
 
@@ -322,6 +323,7 @@ class AttemptRecord(Struct, frozen=True):
     error: str | None
     renewed_at: datetime | None = None  # when its lease was last renewed; None: not since the claim
     expires_at: datetime | None = None  # when its lease expires or would have expired; None after a success
+    error_type: str | None = None  # the class of the exception, as module and name; None: no exception ended it
 
 
 class StepRecord(Decodable, frozen=True, rename={"result_json": "result"}):
@@ -371,11 +373,13 @@ class Succeeded(Struct, frozen=True):
 
 
 class Raised(Struct, frozen=True):
-    """The handler raised, or timed out. `delay` overrides the backoff. `fatal`: do not retry."""
+    """The handler raised, or timed out. `delay` overrides the backoff. `fatal`: do not retry. `error_type`: the class
+    of the exception, as module and name."""
 
     error: str
     delay: float | None = None
     fatal: bool = False
+    error_type: str | None = None
 
 
 class Snoozed(Struct, frozen=True):

@@ -140,6 +140,7 @@ class Change(Struct, frozen=True):
     delay: float = 0.0
     holds: bool = False
     error: str | None = None
+    error_type: str | None = None
     awaits: str | None = None
     keeps_token: bool = True  # so that the store recognises a repeated settle of the owner; not after a reap
     queue: str = ""  # set by reap, for statistics
@@ -158,8 +159,8 @@ def settle(job: Running, outcome: Outcome, random: float) -> Change:
             change = structs.replace(_uncounted(job, "snooze", PENDING, delay=delay), awaits=awaits)
         case Released(reason, pause):
             change = structs.replace(_uncounted(job, "release", PAUSED if pause else QUEUED), error=reason)
-        case Raised(error, delay, fatal):
-            change = _after_failure(job, error, delay, fatal, random)
+        case Raised(error, delay, fatal, error_type):
+            change = structs.replace(_after_failure(job, error, delay, fatal, random), error_type=error_type)
     return _apply_request(job, change)
 
 

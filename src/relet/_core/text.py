@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 MAX_LINE = 300
+MAX_TYPE_NAME = 512
 _UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 _SIZES = ("bytes", "KB", "MB", "GB", "TB")
+
+
+def type_name(kind: type[BaseException]) -> str:
+    """The class of an exception as module and name, such as `builtins.ValueError`."""
+    return f"{kind.__module__}.{kind.__qualname__}"[:MAX_TYPE_NAME]
 
 
 def duration(seconds: float, *, compact: bool = False) -> str:

@@ -28,6 +28,7 @@ from .. import logs
 from .._attempts.attempt import Attempt
 from .._attempts.runtime import AttemptRuntime
 from .._core.job import Claimed, Outcome, Progress, Raised, Released, Snoozed, Succeeded
+from .._core.text import type_name
 from .._store.store import Store
 from .._system import SYSTEM
 from .._tasks.task import Task, TaskRegistry
@@ -123,7 +124,8 @@ class Child:
         except Aborted as late:  # the signal came after the handler had ended
             return Released(f"aborted: {late.reason}")
         except Exception as error:
-            return Raised(f"the process could not run {job.task}: {type(error).__name__}: {error}")
+            why = f"the process could not run {job.task}: {type(error).__name__}: {error}"
+            return Raised(why, error_type=type_name(type(error)))
 
     def _made_resources(self, task: Task[..., Any]) -> Mapping[Any, Any] | None:
         """The resources that the handler takes, made in this process when the first handler takes them."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from .._attempts.attempt import Attempt
 from .._core.job import Claimed, Lease, Outcome, Raised, Released, State, Succeeded
+from .._core.text import type_name
 from .._tasks.task import Task
 from ..errors import AbortReason
 from ..logs import job_facts
@@ -97,7 +98,7 @@ class Execution(Struct, eq=False):
             case "lease_lost" | "completed" | "deleted":
                 return None
             case "timeout":
-                return Raised(f"timed out after {self.job.policy.timeout:g} s")
+                return Raised(f"timed out after {self.job.policy.timeout:g} s", error_type=type_name(TimeoutError))
             case "shutdown":
                 return Released("the worker was shut down", pause=self.task.on_shutdown == "pause")
             case reason:

@@ -14,6 +14,7 @@ from .._attempts.attempt import Attempt, Continuation
 from .._core import validate
 from .._core.codecs import PREFIX
 from .._core.job import Outcome, Raised, Released, Snoozed, Succeeded
+from .._core.text import type_name
 from .._tasks.task import Task
 from ..errors import Aborted, CodecError, Fail, InvalidInput, Retry, Snooze, Suspended
 from ..logs import job_facts
@@ -87,10 +88,11 @@ def of_value(task: Task[..., Any], attempt: Attempt, value: object) -> Outcome:
     try:
         return Succeeded(task.encode_result(value))
     except CodecError as error:
-        return Raised(f"the result of {task.name} was not stored: {error}")
+        return Raised(f"the result of {task.name} was not stored: {error}", error_type=type_name(type(error)))
     except Exception as error:  # encoding a value may raise anything
         why = error if isinstance(error, InvalidInput) else describe(error)
-        return Raised(f"{task.name} returned what cannot be stored: {why}", fatal=True)
+        text = f"{task.name} returned what cannot be stored: {why}"
+        return Raised(text, fatal=True, error_type=type_name(type(error)))
 
 
 def _compare(task: Task[..., Any], attempt: Attempt, value: object) -> None:
@@ -111,9 +113,10 @@ def _compare(task: Task[..., Any], attempt: Attempt, value: object) -> None:
 def of_error(error: BaseException, task: Task[..., Any], attempt: Attempt) -> Outcome:
     """The outcome of a handler that raised. Never raises itself."""
     try:
-        return _outcome_of(error) or _by_rules(error, task, attempt)
+        outcome = _outcome_of(error) or _by_rules(error, task, attempt)
     except Exception as refused:
-        return Raised(f"{describe(refused)}\n\nwhile handling\n\n{describe(error)}")
+        outcome, error = Raised(f"{describe(refused)}\n\nwhile handling\n\n{describe(error)}"), refused
+    return replace(outcome, error_type=type_name(type(error))) if isinstance(outcome, Raised) else outcome
 
 
 def _outcome_of(error: BaseException) -> Outcome | None:

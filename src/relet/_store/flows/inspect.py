@@ -303,10 +303,10 @@ def _unserved(job: Job[Any]) -> Flow[str]:
 
 
 def _attempt(job_id: str, row: Row) -> AttemptRecord:
-    attempt, version, worker, started, ended, outcome, error, renewed, expires = row
+    attempt, version, worker, started, ended, outcome, error, renewed, expires, error_type = row
     moments = (utc(started), maybe_utc(ended))
     return AttemptRecord(
-        job_id, attempt, version, worker, *moments, outcome, error, maybe_utc(renewed), maybe_utc(expires)
+        job_id, attempt, version, worker, *moments, outcome, error, maybe_utc(renewed), maybe_utc(expires), error_type
     )
 
 

@@ -291,6 +291,7 @@ def change_row(change: Change, keep_run_at: bool = False) -> dict[str, Any]:
         "losses": change.losses,
         "holds": change.holds,
         "error": clean(change.error),
+        "error_type": clean(change.error_type),
         "keeps_token": change.keeps_token,
         "awaits": change.awaits,
     }
@@ -303,6 +304,7 @@ def finish_row(change: Change, result: str | None = None, continued: bool = Fals
         "state": change.state,
         "result": result,
         "error": clean(change.error),
+        "error_type": clean(change.error_type),
         "losses": change.losses,
         "continued": continued,
         "keeps_token": change.keeps_token,

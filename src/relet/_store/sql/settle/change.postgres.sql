@@ -4,7 +4,7 @@ with given as materialized (
     select b.*, {now} as moment, {now} + make_interval(secs => b.delay) as due
     from json_to_recordset(:batch::text::json) as b(
         id uuid, outcome text, state {schema}.job_state, wait text, delay float8, attempt integer, losses integer,
-        holds boolean, error text, keeps_token boolean, awaits text)
+        holds boolean, error text, error_type text, keeps_token boolean, awaits text)
 ),
 before as materialized (
     select j.id, j.state, j.version, j.attempt, j.worker, j.started_at, j.renewed_at, j.expires_at, j.target, j.holds,
@@ -13,8 +13,9 @@ before as materialized (
 ),
 ended as (
     insert into {schema}.attempts ( job, version, attempt, worker, started_at, renewed_at, expires_at, ended_at,
-                                   outcome, error)
-    select b.id, b.version, b.attempt, b.worker, b.started_at, b.renewed_at, b.expires_at, {now}, g.outcome, g.error
+                                   outcome, error, error_type)
+    select b.id, b.version, b.attempt, b.worker, b.started_at, b.renewed_at, b.expires_at, {now}, g.outcome, g.error,
+           g.error_type
     from before b join given g on g.id = b.id
     where b.state = 'running'
     on conflict do nothing

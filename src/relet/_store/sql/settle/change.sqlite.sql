@@ -1,9 +1,9 @@
 -- Apply decisions to rows of this transaction that stay in `jobs`. Inserts the attempt that ended, frees the target and
 -- the key where the decision says so, and nudges the promoter about jobs that this may free.
 insert into {schema}.attempts ( job, version, attempt, worker, started_at, renewed_at, expires_at, ended_at, outcome,
-                               error)
+                               error, error_type)
 select j.id, j.version, j.attempt, j.worker, j.started_at, j.renewed_at, j.expires_at, {now},
-       json_extract(g.value, '$.outcome'), json_extract(g.value, '$.error')
+       json_extract(g.value, '$.outcome'), json_extract(g.value, '$.error'), json_extract(g.value, '$.error_type')
 from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.state = 'running'
 on conflict do nothing;

@@ -1,20 +1,20 @@
 -- Move rows that an earlier statement has locked from `jobs` to `finished`. Like succeed, without its guard.
 with given as materialized (
-    select b.id, b.state, b.result, b.error, b.losses, b.continued, b.keeps_token
+    select b.id, b.state, b.result, b.error, b.error_type, b.losses, b.continued, b.keeps_token
     from json_to_recordset(:batch::text::json) as b(
-        id uuid, state {schema}.job_state, result text, error text, losses integer, continued boolean,
-        keeps_token boolean)
+        id uuid, state {schema}.job_state, result text, error text, error_type text, losses integer,
+        continued boolean, keeps_token boolean)
 ),
 gone as (
     delete from {schema}.jobs j using given g
     where j.id = g.id and j.id = any(array(select id from given))
     returning {j.kept}, g.losses, case when g.keeps_token then j.token end as token, j.holds, j.watched, g.state,
-              g.result, coalesce(g.error, j.error) as error, g.continued,
+              g.result, coalesce(g.error, j.error) as error, g.error_type, g.continued,
               j.state = 'paused' and j.wait is not null as kept_place
 ),
 kept as (
-    insert into {schema}.finished ({kept}, losses, token, state, result, error, continued, finished_at)
-    select {kept}, losses, token, state, result::json, error, continued, {now} from gone
+    insert into {schema}.finished ({kept}, losses, token, state, result, error, error_type, continued, finished_at)
+    select {kept}, losses, token, state, result::json, error, error_type, continued, {now} from gone
 ),
 freed as (
     insert into {schema}.nudges (kind, key)

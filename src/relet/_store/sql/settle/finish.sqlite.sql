@@ -1,8 +1,9 @@
 -- Move rows of this transaction from `jobs` to `finished`. Like succeed, without its guard.
-insert into {schema}.finished ({kept}, losses, token, state, result, error, continued, finished_at)
+insert into {schema}.finished ({kept}, losses, token, state, result, error, error_type, continued, finished_at)
 select {j.kept}, json_extract(g.value, '$.losses'), case when json_extract(g.value, '$.keeps_token') then j.token end,
        json_extract(g.value, '$.state'), json_extract(g.value, '$.result'),
-       coalesce(json_extract(g.value, '$.error'), j.error), json_extract(g.value, '$.continued'), {now}
+       coalesce(json_extract(g.value, '$.error'), j.error), json_extract(g.value, '$.error_type'),
+       json_extract(g.value, '$.continued'), {now}
 from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id');
 
