@@ -69,6 +69,7 @@ METHODS = [
     "jobs",
     "limit_queue",
     "migrate",
+    "migration_sql",
     "pause",
     "pause_queue",
     "prune",

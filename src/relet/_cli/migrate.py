@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from .._client.client import Client
+from ..app import App
 from . import output, progress
 from .load_app import load_app, who
 
@@ -17,6 +19,10 @@ def add_to(commands: Any) -> None:
     add("app", metavar="APP", help="the app as module:attribute, such as shop:app")
     add("--tenant", action="append", default=[], metavar="NAME", help="migrate the store of this tenant; repeatable")
     add("--json", action="store_true", help="print one JSON document")
+    add("--sql", action="store_true", help="print the statements as SQL, and change nothing")
+    add(
+        "--since", type=int, default=0, metavar="VERSION", help="with --sql: the version that the store has (default 0)"
+    )
     parser.set_defaults(run=run)
 
 
@@ -24,6 +30,14 @@ def run(options: argparse.Namespace) -> int:
     """Migrate each store. Safe when several processes do it at once."""
     app = load_app(options.app)
     clients = [app.client.tenant(name) for name in options.tenant] or [app.client]
+    if options.sql:
+        for client in clients:  # needs no database
+            print(client.migration_sql(since=options.since), end="")
+        return 0
+    return _migrate(app, clients, options.json)
+
+
+def _migrate(app: App, clients: list[Client], as_json: bool) -> int:
     done: list[dict[str, object]] = []
     lines: list[str] = []
     try:
@@ -37,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
                 advance(len(done))
     finally:
         app.close()
-        if options.json:
+        if as_json:
             output.as_json({"stores": done})
         else:
             for line in lines:

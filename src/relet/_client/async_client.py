@@ -25,14 +25,14 @@ from .._core.validate import Seconds
 from .._core.verbs import BulkVerb
 from .._core.views import AuditPage, FailureGroup, JobDetails, Page, QueueInfo, TargetPage, TargetView
 from .._core.worker import WorkerInfo
-from .._store.flows import control, enqueue
+from .._store.flows import control, enqueue, inspect, search
 from .._store.flows.maintenance import Pruned
 from .._store.query import Flow
 from .._store.store import Store
 from .._tasks.drafts import storing
 from .._tasks.task import TaskRegistry
 from .._threads import read_in_thread, write_in_thread
-from ..errors import JobCancelled, JobFailed
+from ..errors import InvalidInput, JobCancelled, JobFailed
 from .audit import IdempotencyKey
 from .bulk import BulkResult
 from .client import DAY, Client, signal_of
@@ -41,6 +41,7 @@ from .schedules import AsyncSchedules
 from .wait import await_for
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class AsyncClient:
@@ -92,16 +93,37 @@ class AsyncClient:
             return decodable(batch.jobs, self._plain._codecs)
         return await write_in_thread(self._plain.enqueue_many, drafts, tenant=tenant)
 
-    async def get(self, job: AnyJob, /) -> Job[Any] | None:
-        return await read_in_thread(self._plain.get, job)
+    async def _read_on(self, connection: Any, flow: Callable[..., Flow[T]], *args: Any) -> T:
+        return decodable(await _arun_on(self._store, connection, flow, *args), self._plain._codecs)
+
+    async def get(self, job: AnyJob, /, *, connection: Any = None) -> Job[Any] | None:
+        if connection is None:
+            return await read_in_thread(self._plain.get, job)
+        try:
+            id = id_of(job)
+        except InvalidInput:
+            return None
+        return await self._read_on(connection, inspect.get, id)
 
     async def jobs(
-        self, *, limit: int = 50, cursor: str | None = None, scan: int | None = None, **which: Unpack[Which]
+        self,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        scan: int | None = None,
+        connection: Any = None,
+        **which: Unpack[Which],
     ) -> Page:
-        return await read_in_thread(self._plain.jobs, limit=limit, cursor=cursor, scan=scan, **which)
+        if connection is None:
+            return await read_in_thread(self._plain.jobs, limit=limit, cursor=cursor, scan=scan, **which)
+        return await self._read_on(connection, search.jobs, *self._plain._page(limit, cursor, scan, which))
 
-    async def count(self, *, limit: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
-        return await read_in_thread(self._plain.count, limit=limit, scan=scan, **which)
+    async def count(
+        self, *, limit: int | None = None, scan: int | None = None, connection: Any = None, **which: Unpack[Which]
+    ) -> int:
+        if connection is None:
+            return await read_in_thread(self._plain.count, limit=limit, scan=scan, **which)
+        return await self._read_on(connection, search.count, *self._plain._bounds(limit, scan, which))
 
     async def wait(self, job: AnyJob, /, *, timeout: Seconds = 60.0) -> Job[Any]:
         return (await self.wait_many([job], timeout=timeout))[0]
@@ -202,8 +224,10 @@ class AsyncClient:
     async def explain(self, job: AnyJob, /) -> list[str]:
         return await read_in_thread(self._plain.explain, job)
 
-    async def attempts(self, job: AnyJob, /) -> list[AttemptRecord]:
-        return await read_in_thread(self._plain.attempts, job)
+    async def attempts(self, job: AnyJob, /, *, connection: Any = None) -> list[AttemptRecord]:
+        if connection is None:
+            return await read_in_thread(self._plain.attempts, job)
+        return await self._read_on(connection, inspect.attempts, id_of(job))
 
     async def steps(self, job: AnyJob, /) -> list[StepRecord]:
         return await read_in_thread(self._plain.steps, job)
@@ -285,8 +309,15 @@ class AsyncClient:
     async def doctor(self) -> list[Finding]:
         return await read_in_thread(self._plain.doctor)
 
-    async def migrate(self) -> list[int]:
-        return await write_in_thread(self._plain.migrate)
+    async def migrate(self, *, connection: Any = None) -> list[int]:
+        if connection is None:
+            return await write_in_thread(self._plain.migrate)
+        from .._store.adapters.drivers import amigrate_on
+
+        return await amigrate_on(self._store, connection)
+
+    async def migration_sql(self, *, since: int = 0) -> str:
+        return self._plain.migration_sql(since=since)
 
 
 for _name, _method in {**vars(Inspection), **vars(Client)}.items():

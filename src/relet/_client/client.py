@@ -26,6 +26,7 @@ from .._core.verbs import BULK, VERBS, BulkVerb
 from .._store.doctor import examine
 from .._store.flows import chains, control, enqueue, erase, inspect, maintenance, search
 from .._store.flows.maintenance import Pruned
+from .._store.migrate import script as migration_script
 from .._store.pruning import PruneRound
 from .._store.query import Flow
 from .._store.store import Store
@@ -35,7 +36,7 @@ from .._tasks.task import TaskRegistry
 from ..errors import InvalidInput, JobCancelled, JobFailed, JobNotFound, StoreRefused
 from .audit import AuditAction, AuditedStore, IdempotencyKey
 from .bulk import Bulk, BulkResult
-from .inspection import AnyJob, Inspection, id_cursor, id_of, ids_of
+from .inspection import AnyJob, Inspection, id_cursor, id_of, ids_of, run_on
 from .limits import QueueLimits
 from .rerun import rerun_draft
 from .schedules import Schedules
@@ -126,7 +127,7 @@ class Client(Inspection):
         client = self if tenant is None or tenant == self._tenant else self.tenant(tenant)
         with storing(self._tasks.telemetry, drafts) as batch:
             if connection is not None:
-                batch.jobs = _run_on(client._store, connection, enqueue.enqueue, batch.drafts)
+                batch.jobs = run_on(client._store, connection, enqueue.enqueue, batch.drafts)
             elif batch.drafts:
                 batch.jobs = client._insert(batch.drafts)
         if connection is None and self._tasks.events.wanted(events.Enqueued):
@@ -244,7 +245,7 @@ class Client(Inspection):
         job_id, text, options = self._completion(job, result, continue_with, chain)
         if connection is not None:
             self._prepare_to_complete(job_id, chain)
-            done = _run_on(self._store, connection, control.complete, job_id, text, **options, theirs=True)
+            done = run_on(self._store, connection, control.complete, job_id, text, **options, theirs=True)
             return decodable(done, self._codecs)
         return self._act("complete", job_id, control.complete, text, **options)
 
@@ -272,7 +273,7 @@ class Client(Inspection):
         """
         signal = signal_of(self._tasks, job, name, value)
         if connection is not None:
-            return _run_on(self._store, connection, control.signal, *signal)
+            return run_on(self._store, connection, control.signal, *signal)
         return self._audited.change(AuditAction("signal", signal[0], {"name": name}), control.signal, *signal)
 
     def bulk(
@@ -408,12 +409,23 @@ class Client(Inspection):
         """
         return examine(self._store)
 
-    def migrate(self) -> list[int]:
-        """Bring the schema up to date. Returns the versions applied. Safe when several processes call it at once."""
+    def migrate(self, *, connection: Any = None) -> list[int]:
+        """Bring the schema up to date. Returns the versions applied. Safe when several processes call it at once.
+
+        With `connection`, in your transaction: the tables exist once you commit.
+        """
+        if connection is not None:
+            from .._store.adapters.drivers import migrate_on
+
+            return migrate_on(self._store, connection)
         applied = self._store.migrate()
         if applied:
             self._audited.note(AuditAction("migrate", "schema", {"versions": applied}))
         return applied
+
+    def migration_sql(self, *, since: int = 0) -> str:
+        """The migrations after version `since` as SQL, in one transaction, for programs that run SQL."""
+        return migration_script(self._store.dialect, self._store.quoted, validate.integer("since", since, 0, 9999))
 
     def _act(self, verb: str, job: AnyJob, flow: Callable[..., Flow[Job[Any]]], *args: Any, **options: Any) -> Job[Any]:
         """Apply a verb to one job, and emit its event."""
@@ -476,10 +488,3 @@ def signal_of(tasks: TaskRegistry, job: AnyJob, name: str, value: Any) -> tuple[
     text = payload.encode(value, path=f"signal {name!r}", limit=tasks.payload_limit, hook=plain_value)
     check_round_trip_by_type(value, text, f"signal {name!r}")
     return id_of(job), name, text, partial(tasks._encode, text)
-
-
-def _run_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> R:
-    """Run a flow in the caller's transaction. The adapters are imported with the first use."""
-    from .._store.adapters.drivers import run_on
-
-    return run_on(store, connection, flow, *args, **kwargs)

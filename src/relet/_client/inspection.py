@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import partial
 from typing import Any, ParamSpec, TypeVar, Unpack
 from uuid import UUID
 
@@ -50,7 +51,12 @@ class Inspection:
 
     def _read(self, flow: Callable[P, Flow[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a flow that returns records whose values may be encoded."""
-        return decodable(self._store.run(flow, *args, **kwargs), self._codecs)
+        return self._read_on(None, flow, *args, **kwargs)
+
+    def _read_on(self, connection: Any, flow: Callable[P, Flow[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same on a caller's connection, which sees what its transaction has written."""
+        run = self._store.run if connection is None else partial(run_on, self._store, connection)
+        return decodable(run(flow, *args, **kwargs), self._codecs)
 
     def _filter(self, which: Which) -> Filter:
         where = make_filter(which)
@@ -59,34 +65,54 @@ class Inspection:
             raise InvalidInput(f"payload cannot be searched: a codec encodes the payloads of {whose}; use tags")
         return where
 
-    def get(self, job: AnyJob, /) -> Job[Any] | None:
-        """A job as it is now. None if it does not exist, which is also true of a text that is no job id."""
+    def _page(
+        self, limit: int, cursor: str | None, scan: int | None, which: Which
+    ) -> tuple[Filter, int, str | None, int | None]:
+        """The arguments of `jobs`, checked."""
+        where = self._filter(which)
+        limit = validate.integer("limit", limit, 1, 1000)
+        return where, limit, id_cursor(cursor), _scan(scan)
+
+    def _bounds(self, limit: int | None, scan: int | None, which: Which) -> tuple[Filter, int | None, int | None]:
+        """The arguments of `count`, checked."""
+        where = self._filter(which)
+        limit = None if limit is None else validate.integer("limit", limit, 0, 2**31 - 1)
+        return where, limit, _scan(scan)
+
+    def get(self, job: AnyJob, /, *, connection: Any = None) -> Job[Any] | None:
+        """A job as it is now. None if it does not exist, which is also true of a text that is no job id.
+
+        With `connection`, as your transaction sees it.
+        """
         try:
             id = id_of(job)
         except InvalidInput:
             return None
-        return self._read(inspect.get, id)
+        return self._read_on(connection, inspect.get, id)
 
     def jobs(
-        self, *, limit: int = 50, cursor: str | None = None, scan: int | None = None, **which: Unpack[Which]
+        self,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        scan: int | None = None,
+        connection: Any = None,
+        **which: Unpack[Which],
     ) -> Page:
-        """A page of jobs, newest first. Pass `page.cursor` to get the next page.
+        """A page of jobs, newest first. Pass `page.cursor` to get the next page. With `connection`, as your transaction
+        sees them.
 
         Filters: `state` (one or several), `queue`, `task`, `target`, `group`, `unique`, `tag`, `payload` (values of
         arguments), `worker`, `error` (text in it), `created_from`, `created_to`. With `scan`, at most so many jobs are
         read: the page may then be short or empty although more jobs match; `page.cursor` continues.
         """
-        where = self._filter(which)
-        limit = validate.integer("limit", limit, 1, 1000)
-        scan = None if scan is None else validate.integer("scan", scan, 1, MAX_SCANNED)
-        return self._read(search.jobs, where, limit=limit, cursor=id_cursor(cursor), scan=scan)
+        return self._read_on(connection, search.jobs, *self._page(limit, cursor, scan, which))
 
-    def count(self, *, limit: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
+    def count(
+        self, *, limit: int | None = None, scan: int | None = None, connection: Any = None, **which: Unpack[Which]
+    ) -> int:
         """How many jobs match, counted up to `limit`; with `scan`, among the newest so many. Filters as in `jobs`."""
-        where = self._filter(which)
-        limit = None if limit is None else validate.integer("limit", limit, 0, 2**31 - 1)
-        scan = None if scan is None else validate.integer("scan", scan, 1, MAX_SCANNED)
-        return self._store.run(search.count, where, limit=limit, scan=scan)
+        return self._read_on(connection, search.count, *self._bounds(limit, scan, which))
 
     def describe(self, job: AnyJob, /) -> JobDetails:
         """A job with its attempts, steps, chain, dependencies, dependents and explanation, read in one transaction."""
@@ -96,9 +122,11 @@ class Inspection:
         """Why the job is not running, in sentences."""
         return self._store.run(inspect.explain, id_of(job))
 
-    def attempts(self, job: AnyJob, /) -> list[AttemptRecord]:
-        """Every attempt of a job in order, including the running one."""
-        return self._store.run(inspect.attempts, id_of(job))
+    def attempts(self, job: AnyJob, /, *, connection: Any = None) -> list[AttemptRecord]:
+        """Every attempt of a job in order, including the running one. With `connection`, as your transaction sees
+        them.
+        """
+        return self._read_on(connection, inspect.attempts, id_of(job))
 
     def steps(self, job: AnyJob, /) -> list[StepRecord]:
         """The durable steps of a job in order, with its sleeps, its waits and the signals that it was sent."""
@@ -170,6 +198,17 @@ class Inspection:
         """Changes by clients that act for an operator (`acting_as`), the latest first."""
         limit = validate.integer("limit", limit, 1, 1000)
         return self._store.run(audit.actions, limit=limit, cursor=id_cursor(cursor))
+
+
+def _scan(scan: int | None) -> int | None:
+    return None if scan is None else validate.integer("scan", scan, 1, MAX_SCANNED)
+
+
+def run_on(store: Store, connection: Any, flow: Callable[..., Flow[T]], *args: Any, **kwargs: Any) -> T:
+    """Run a flow on the caller's connection. The adapters are imported with the first use."""
+    from .._store.adapters import drivers
+
+    return drivers.run_on(store, connection, flow, *args, **kwargs)
 
 
 def id_of(job: AnyJob) -> str:

@@ -15,17 +15,20 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from .._version import __version__
 from ..errors import SchemaMismatch, StoreBusy
 from .fragments import Dialect
-from .query import in_schema, split, with_channels
+from .query import Row, in_schema, plain_name, split, with_channels
 
 if TYPE_CHECKING:
     import psycopg
+
+R = TypeVar("R")
 
 _FILE = re.compile(r"(\d{4})\.(postgres|sqlite)\.sql")
 #: SQLSTATEs when another process has made the same object at the same moment: a catalog row, schema, table or type.
@@ -110,18 +113,117 @@ def outcome(applied: list[int], found: Applied, dialect: Dialect) -> str:
     return f"{done}; programs of releases that do not know version {found.oldest} cannot work with it: upgrade them now"
 
 
-def _applied(table: str) -> str:
-    """The version that a release must know is the highest that any of the applied migrations requires."""
+Steps = Generator[str, list[Row], R]  # yields statements, and receives their rows
+
+
+def run_steps(steps: Steps[R], execute: Callable[[str], list[Row]]) -> R:
+    """Run the statements that a generator yields."""
+    try:
+        statement = next(steps)
+        while True:
+            statement = steps.send(execute(statement))
+    except StopIteration as end:
+        return cast(R, end.value)
+
+
+async def arun_steps(steps: Steps[R], execute: Callable[[str], Awaitable[list[Row]]]) -> R:
+    """Async version of `run_steps`."""
+    try:
+        statement = next(steps)
+        while True:
+            statement = steps.send(await execute(statement))
+    except StopIteration as end:
+        return cast(R, end.value)
+
+
+def applied(dialect: Dialect, quoted: str) -> Steps[Applied]:
+    """The version of a schema."""
+    table = _table(dialect, quoted)
+    if (yield _exists(dialect, table)) in ([], [(None,)]):
+        return NOTHING
+    # The version that a release must know is the highest that any of the applied migrations requires.
     required = f"(select max(coalesce(oldest, version)) from {table})"  # noqa: S608
-    return f"select version, {required}, release from {table} order by version desc limit 1"  # noqa: S608
+    found = yield f"select version, {required}, release from {table} order by version desc limit 1"  # noqa: S608
+    return Applied(*found[0]) if found else NOTHING
+
+
+def _table(dialect: Dialect, quoted: str) -> str:
+    return in_schema("{schema}.migrations", dialect, quoted)
+
+
+def _exists(dialect: Dialect, table: str) -> str:
+    if dialect == "postgres":
+        return f"select to_regclass('{table}')::text"
+    return f"select 1 from sqlite_master where name = '{table}'"  # noqa: S608
+
+
+def apply_missing(dialect: Dialect, quoted: str, where: str) -> Steps[list[int]]:
+    """Apply the missing migrations in an open transaction, one statement at a time, as some engines and poolers accept
+    no more. Processes that migrate one schema at once wait for one row, or for the write lock of SQLite."""
+    for statement in _preparation(dialect, quoted):
+        yield statement
+    found = yield from applied(dialect, quoted)
+    if found.version > newest(dialect):
+        check(found, where, dialect)
+    missing = [version for version in migrations(dialect) if version > found.version]
+    for version in missing:
+        for statement in _statements(dialect, quoted, version):
+            yield statement
+    return missing
+
+
+def script(dialect: Dialect, quoted: str, since: int) -> str:
+    """The migrations after version `since` as one text, for a program that runs SQL: psql, sqlite3, Alembic."""
+    statements = list(_preparation(dialect, quoted))
+    for version in migrations(dialect):
+        if version > since:
+            statements += _statements(dialect, quoted, version)
+    return "\n\n".join(["begin;", *(f"{statement};" for statement in statements), "commit;"]) + "\n"
+
+
+def _preparation(dialect: Dialect, quoted: str) -> list[str]:
+    """Make the table of migrations. On PostgreSQL, lock the row that serializes them; make it first, if necessary.
+
+    Not an advisory lock: on some engines it locks nothing.
+    """
+    table = _table(dialect, quoted)
+    if dialect == "sqlite":
+        columns = "version integer primary key, applied_at real not null, oldest integer, release text"
+        return [f"create table if not exists {table} ({columns})"]
+    moment = "timestamptz not null default statement_timestamp()"
+    columns = f"version integer primary key, applied_at {moment}, oldest integer, release text"
+    lock = f"{quoted}.migration_lock"
+    return [
+        f"create schema if not exists {quoted}",
+        f"create table if not exists {table} ({columns})",
+        f"create table if not exists {lock} (single boolean primary key check (single))",
+        f"insert into {lock} values (true) on conflict do nothing",  # noqa: S608
+        f"select 1 from {lock} for update",  # noqa: S608
+    ]
+
+
+def _statements(dialect: Dialect, quoted: str, version: int) -> list[str]:
+    """The statements of a migration, and the one that records it."""
+    text = migrations(dialect)[version]
+    filled = in_schema(text, dialect, quoted)
+    if dialect == "postgres":
+        filled = with_channels(filled, plain_name(quoted))
+    moment = "statement_timestamp()" if dialect == "postgres" else "(julianday('now') - 2440587.5) * 86400"
+    record = (
+        f"insert into {_table(dialect, quoted)} (version, applied_at, oldest, release)"  # noqa: S608
+        f" values ({version}, {moment}, {oldest(version, text)}, '{__version__}')"
+    )
+    return [*split(filled), record]
 
 
 def postgres_applied(connection: psycopg.Connection[Any], quoted: str) -> Applied:
     """The version of a PostgreSQL schema."""
-    if connection.execute("select to_regclass(%s)", (f"{quoted}.migrations",)).fetchone() == (None,):
-        return NOTHING
-    found = connection.execute(_applied(f"{quoted}.migrations").encode()).fetchone()
-    return Applied(*found) if found else NOTHING
+    return run_steps(applied("postgres", quoted), partial(_on_postgres, connection))
+
+
+def _on_postgres(connection: psycopg.Connection[Any], statement: str) -> list[Row]:
+    cursor = connection.execute(statement.encode())
+    return cursor.fetchall() if cursor.description else []
 
 
 class _Raced(Exception):
@@ -129,88 +231,42 @@ class _Raced(Exception):
 
 
 def migrate_postgres(connection: psycopg.Connection[Any], schema: str, quoted: str) -> list[int]:
-    """Apply the missing migrations in one transaction. Processes that migrate one schema at once wait for one row."""
-    for _ in range(MAX_RACES):
-        with suppress(_Raced), connection.transaction():
-            # Each statement must see what others have committed meanwhile.
-            connection.execute("set transaction isolation level read committed")
-            _lock_migrations(connection, quoted)
-            return _apply_missing(connection, schema, quoted)
-    raise StoreBusy(f"other processes keep creating schema {schema} at the same time; try again")
-
-
-def _lock_migrations(connection: psycopg.Connection[Any], quoted: str) -> None:
-    """Lock the row that serializes migrations. Make it first, with its table and schema, if it does not exist.
-
-    Not an advisory lock: on some engines it locks nothing.
+    """Apply the missing migrations in one transaction.
 
     `if not exists` does not help against another transaction that makes the same object and has not committed yet: our
     statement waits for it, and then a unique index of the catalog refuses ours.
     """
-    lock = f"{quoted}.migration_lock"
-    try:
-        connection.execute(f"create schema if not exists {quoted}")
-        connection.execute(
-            f"create table if not exists {quoted}.migrations"
-            " (version integer primary key, applied_at timestamptz not null default statement_timestamp(),"
-            " oldest integer, release text)"
-        )
-        connection.execute(f"create table if not exists {lock} (single boolean primary key check (single))")
-        connection.execute(f"insert into {lock} values (true) on conflict do nothing")  # noqa: S608
-    except Exception as error:
-        if getattr(error, "sqlstate", None) in RACED:
-            raise _Raced from error
-        raise
-    connection.execute(f"select 1 from {lock} for update")  # noqa: S608
+    makes_schema = _preparation("postgres", quoted)
 
+    def execute(statement: str) -> list[Row]:
+        try:
+            return _on_postgres(connection, statement)
+        except Exception as error:
+            if statement in makes_schema and getattr(error, "sqlstate", None) in RACED:
+                raise _Raced from error
+            raise
 
-def _apply_missing(connection: psycopg.Connection[Any], schema: str, quoted: str) -> list[int]:
-    """One statement at a time, as some engines and poolers accept no more."""
-    found = postgres_applied(connection, quoted)
-    if found.version > newest("postgres"):
-        check(found, f"schema {schema}")
-    missing = {version: text for version, text in migrations("postgres").items() if version > found.version}
-    for version, text in missing.items():
-        for statement in split(with_channels(in_schema(text, "postgres", quoted), schema)):
-            connection.execute(statement)
-        connection.execute(
-            f"insert into {quoted}.migrations (version, oldest, release) values (%s, %s, %s)",  # noqa: S608
-            (version, oldest(version, text), __version__),
-        )
-    return list(missing)
+    for _ in range(MAX_RACES):
+        with suppress(_Raced), connection.transaction():
+            # Each statement must see what others have committed meanwhile.
+            connection.execute("set transaction isolation level read committed")
+            return run_steps(apply_missing("postgres", quoted, f"schema {schema}"), execute)
+    raise StoreBusy(f"other processes keep creating schema {schema} at the same time; try again")
 
 
 def sqlite_applied(connection: sqlite3.Connection, schema: str) -> Applied:
     """The version of the schema in a SQLite file."""
-    if not connection.execute("select 1 from sqlite_master where name = ?", (f"{schema}_migrations",)).fetchone():
-        return NOTHING
     try:
-        found = connection.execute(_applied(f"{schema}_migrations")).fetchone()
+        return run_steps(applied("sqlite", schema), lambda statement: connection.execute(statement).fetchall())
     except sqlite3.OperationalError as error:
+        if "no such column" not in str(error):
+            raise
         hint = "give the App another schema="
         raise SchemaMismatch(f"the table {schema}_migrations in this file is not Relet's ({error}): {hint}") from error
-    return Applied(*found) if found else NOTHING
 
 
 def migrate_sqlite(connection: sqlite3.Connection, schema: str, where: str) -> list[int]:
     """Apply the missing migrations in the caller's transaction, which has the write lock."""
-    applied = []
-    connection.execute(
-        f"create table if not exists {schema}_migrations"
-        " (version integer primary key, applied_at real not null, oldest integer, release text)"
-    )
-    found = sqlite_applied(connection, schema)
-    if found.version > newest("sqlite"):
-        check(found, where, "sqlite")
-    for version, text in migrations("sqlite").items():
-        if version > found.version:
-            for statement in split(in_schema(text, "sqlite", schema)):
-                connection.execute(statement)
-            moment = "(julianday('now') - 2440587.5) * 86400"
-            connection.execute(
-                f"insert into {schema}_migrations (version, applied_at, oldest, release)"  # noqa: S608
-                f" values (?, {moment}, ?, ?)",
-                (version, oldest(version, text), __version__),
-            )
-            applied.append(version)
-    return applied
+    sqlite_applied(connection, schema)  # refuses a table of another program
+    steps = apply_missing("sqlite", schema, where)
+    return run_steps(steps, lambda statement: connection.execute(statement).fetchall())

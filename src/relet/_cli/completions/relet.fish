@@ -258,6 +258,8 @@ complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a 
 complete -c relet -n '_shtab_relet_using migrate' -s h -l help -d 'show this help message and exit'
 complete -c relet -n '_shtab_relet_using migrate' -l tenant -x -d 'migrate the store of this tenant; repeatable'
 complete -c relet -n '_shtab_relet_using migrate' -l json -d 'print one JSON document'
+complete -c relet -n '_shtab_relet_using migrate' -l sql -d 'print the statements as SQL, and change nothing'
+complete -c relet -n '_shtab_relet_using migrate' -l since -x -d 'with --sql: the version that the store has (default 0)'
 complete -c relet -n '_shtab_relet_using migrate; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
 complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a backup -d 'Copy the SQLite file of a store while workers run. In the copy all queues are paused.'
 complete -c relet -n '_shtab_relet_using backup' -s h -l help -d 'show this help message and exit'

@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from ...errors import InvalidInput
 from .. import migrate
 from ..query import Row
 from ..sqlite import SQLiteStore, is_busy
 from ..store import Store
+
+#: What a caller's connection is used for. Only reads are allowed outside a transaction, and take no lock.
+Purpose = Literal["read", "write", "migrate"]
 
 
 def named(connection: Any) -> str:
@@ -42,12 +45,17 @@ def same_file(store: Store, what: str, databases: Sequence[Row]) -> SQLiteStore:
     return store
 
 
-def sqlite_schema(store: SQLiteStore, raw: sqlite3.Connection) -> None:
-    """Make sure that the file has Relet's tables. In a transaction, take the write lock before the first read.
+def sqlite_schema(store: SQLiteStore, raw: sqlite3.Connection, purpose: Purpose) -> None:
+    """Make sure that the file has Relet's tables. In a transaction that writes, take the write lock before it reads.
 
     SQLite lets the first write of a transaction wait for other writers. But it refuses a write that follows a read if
     another connection has written since that read.
     """
+    if purpose == "migrate":
+        return
+    if purpose == "read":
+        migrate.check(migrate.sqlite_applied(raw, store.quoted), store.where, "sqlite")
+        return
     if not raw.in_transaction:
         store.ready()
         return

@@ -14,35 +14,36 @@ from typing import Any
 from ...errors import InvalidInput, ReletError
 from ..query import Query, Row, texts, values
 from ..store import Store
-from .checks import named, refuse_autocommit, same_file, same_system, sqlite_begin, sqlite_schema
+from .checks import Purpose, named, refuse_autocommit, same_file, same_system, sqlite_begin, sqlite_schema
 
 
 class DjangoAdapter:
     """A caller's `django.db.connection`, or one of `django.db.connections`."""
 
-    def __init__(self, store: Store, raw: Any) -> None:
+    def __init__(self, store: Store, raw: Any, purpose: Purpose) -> None:
         if not hasattr(raw, "vendor"):  # a cache has a ConnectionProxy as well
             raise TypeError(f"cannot use {named(raw)}: it is not a database connection")
         self._raw = raw
         self._dialect = store.dialect
         self._schema = store.quoted
         self._clock = store.clock
+        self._purpose = purpose
         what = f"Django's connection {raw.alias!r}"
         same_system(store, what, raw.vendor)
         raw.validate_thread_sharing()
-        if raw.get_autocommit():
+        if purpose != "read" and raw.get_autocommit():
             using = "" if raw.alias == "default" else f"using={raw.alias!r}"
             refuse_autocommit(what, f"with transaction.atomic({using}):")
         if store.dialect == "sqlite":
             with self._marking():
-                _check_file(store, what, raw)
+                _check_file(store, what, raw, purpose)
 
     def begin(self) -> None:
         """The caller's transaction is open, or begins with the first statement.
 
         On SQLite it would begin only with the first write, so it is begun here.
         """
-        if self._dialect == "sqlite":
+        if self._dialect == "sqlite" and self._purpose != "read":
             with self._marking():
                 sqlite_begin(self._raw.connection)
 
@@ -55,6 +56,12 @@ class DjangoAdapter:
                 cursor.execute(text.sql, text.named(params))
                 answer += [tuple(row) for row in cursor.fetchall()] if cursor.description else []
         return answer
+
+    def execute_text(self, sql: str) -> list[Row]:
+        """Run a statement of a migration."""
+        with self._marking(), self._raw.cursor() as cursor:
+            cursor.execute(sql)
+            return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
 
     @contextmanager
     def _marking(self) -> Iterator[None]:
@@ -74,12 +81,13 @@ class DjangoAdapter:
             raise
 
 
-def _check_file(store: Store, what: str, raw: Any) -> None:
+def _check_file(store: Store, what: str, raw: Any, purpose: Purpose) -> None:
     """Uses the driver's connection, so that Django neither logs nor counts queries that the program did not make."""
     if raw.is_in_memory_db():
         raise InvalidInput(
             f"{what} is open on memory, which no other connection can see, but the jobs live in {store.where}: "
             f'let both use one file (in tests: DATABASES["{raw.alias}"]["TEST"]["NAME"])'
         )
+    raw.ensure_connection()
     own = same_file(store, what, raw.connection.execute("pragma database_list").fetchall())
-    sqlite_schema(own, raw.connection)
+    sqlite_schema(own, raw.connection, purpose)

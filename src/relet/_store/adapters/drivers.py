@@ -1,4 +1,4 @@
-"""Flows on the caller's connection: enqueue and succeed in a transaction that the caller commits.
+"""Flows on the caller's connection: enqueue and succeed in a transaction that the caller commits, reads, migrations.
 
 Supported: psycopg (sync, async), asyncpg, SQLAlchemy's Connection and Session and their async versions, Django on
 either database, sqlite3. A connection is recognised by the module and the name of its class, so that none of the
@@ -8,17 +8,19 @@ nothing".
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from ...errors import InvalidInput, ReletError, SchemaMismatch, StoreBusy
-from ..query import Flow, Query, Row, texts, values
+from .. import migrate
+from ..query import NO_TRAITS, TRAITS, Flow, Query, Row, texts, values
 from ..runner import AsyncConnection, Connection, adrive, drive
 from ..sqlite import SQLiteAdapter, is_busy
 from ..store import Store
-from .checks import named, refuse_autocommit, same_file, same_system, sqlite_begin, sqlite_schema
+from .checks import Purpose, named, refuse_autocommit, same_file, same_system, sqlite_begin, sqlite_schema
 from .django import DjangoAdapter
 
 if TYPE_CHECKING:
@@ -26,14 +28,28 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+_COLON = re.compile(r"(?<!:):(?=\w)")
+
+
+class CallersConnection(Connection, Protocol):
+    """A caller's connection, which migrations can use as well."""
+
+    def execute_text(self, sql: str) -> list[Row]:
+        """Run one statement of a migration."""
+
+
+class CallersAsyncConnection(AsyncConnection, Protocol):
+    """A caller's async connection, which migrations can use as well."""
+
+    async def execute_text(self, sql: str) -> list[Row]:
+        """Run one statement of a migration."""
+
 
 def run_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> R:
     """Run a flow in the caller's transaction on a sync connection."""
-    kind = _kind(connection)
-    if kind in _ASYNC:
-        raise TypeError(f"{named(connection)} is async: use the async method (aenqueue, asucceed, app.aclient)")
+    kind = _sync_kind(connection)
     with _clear_errors(store.where):
-        adapter = _SYNC.get(kind, _unknown)(store, connection)
+        adapter = _SYNC.get(kind, _unknown)(store, connection, _purpose(flow))
         result, notifications = drive(flow(*args, **kwargs), adapter)
         for statement in store.notifying_statements(notifications):
             adapter.execute(statement)
@@ -42,10 +58,8 @@ def run_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: A
 
 async def arun_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> R:
     """Run a flow in the caller's transaction on an async connection."""
-    kind = _kind(connection)
-    if kind in _SYNC:
-        raise TypeError(f"{named(connection)} is not async: use the sync method (enqueue, succeed, app.client)")
-    adapter = _ASYNC.get(kind, _unknown)(store, connection)
+    kind = _async_kind(connection)
+    adapter = _ASYNC.get(kind, _unknown)(store, connection, _purpose(flow))
     with _clear_errors(store.where):
         result, notifications = await adrive(flow(*args, **kwargs), adapter)
         for statement in store.notifying_statements(notifications):
@@ -53,14 +67,40 @@ async def arun_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *
     return result
 
 
+def migrate_on(store: Store, connection: Any) -> list[int]:
+    """Apply the missing migrations in the caller's transaction on a sync connection."""
+    kind = _sync_kind(connection)
+    with _clear_errors(store.where):
+        adapter = _SYNC.get(kind, _unknown)(store, connection, "migrate")
+        adapter.begin()
+        return migrate.run_steps(_missing(store), adapter.execute_text)
+
+
+async def amigrate_on(store: Store, connection: Any) -> list[int]:
+    """Apply the missing migrations in the caller's transaction on an async connection."""
+    kind = _async_kind(connection)
+    adapter = _ASYNC.get(kind, _unknown)(store, connection, "migrate")
+    with _clear_errors(store.where):
+        await adapter.begin()
+        return await migrate.arun_steps(_missing(store), adapter.execute_text)
+
+
+def _missing(store: Store) -> migrate.Steps[list[int]]:
+    return migrate.apply_missing(store.dialect, store.quoted, store.where)
+
+
+def _purpose(flow: Callable[..., Flow[Any]]) -> Purpose:
+    return "read" if TRAITS.get(flow, NO_TRAITS).read_only else "write"
+
+
 class PsycopgAdapter:
     """A caller's psycopg connection, with a cursor of Relet: the connection's own may have any row factory."""
 
-    def __init__(self, store: Store, raw: psycopg.Connection[Any]) -> None:
+    def __init__(self, store: Store, raw: psycopg.Connection[Any], purpose: Purpose) -> None:
         self._schema = _postgres(store, raw)
         self._clock = store.clock
         self._raw = raw
-        if raw.autocommit and raw.info.transaction_status == _IDLE:
+        if purpose != "read" and raw.autocommit and raw.info.transaction_status == _IDLE:
             refuse_autocommit(named(raw), "with connection.transaction():")
 
     def begin(self) -> None:
@@ -76,15 +116,24 @@ class PsycopgAdapter:
             cursor.execute(text.sql, values(query, self._clock))
             return list(cursor.fetchall()) if cursor.description else []
 
+    def execute_text(self, sql: str) -> list[Row]:
+        """Run a statement of a migration."""
+        from psycopg import Cursor
+        from psycopg.rows import tuple_row
+
+        with Cursor(self._raw, row_factory=tuple_row) as cursor:
+            cursor.execute(sql.encode())
+            return list(cursor.fetchall()) if cursor.description else []
+
 
 class AsyncPsycopgAdapter:
     """A caller's async psycopg connection."""
 
-    def __init__(self, store: Store, raw: psycopg.AsyncConnection[Any]) -> None:
+    def __init__(self, store: Store, raw: psycopg.AsyncConnection[Any], purpose: Purpose) -> None:
         self._schema = _postgres(store, raw)
         self._clock = store.clock
         self._raw = raw
-        if raw.autocommit and raw.info.transaction_status == _IDLE:
+        if purpose != "read" and raw.autocommit and raw.info.transaction_status == _IDLE:
             refuse_autocommit(named(raw), "async with connection.transaction():")
 
     async def begin(self) -> None:
@@ -100,15 +149,24 @@ class AsyncPsycopgAdapter:
             await cursor.execute(text.sql, values(query, self._clock))
             return list(await cursor.fetchall()) if cursor.description else []
 
+    async def execute_text(self, sql: str) -> list[Row]:
+        """Run a statement of a migration."""
+        from psycopg import AsyncCursor
+        from psycopg.rows import tuple_row
+
+        async with AsyncCursor(self._raw, row_factory=tuple_row) as cursor:
+            await cursor.execute(sql.encode())
+            return list(await cursor.fetchall()) if cursor.description else []
+
 
 class AsyncpgAdapter:
     """A caller's asyncpg connection. Parameters and results are text, numbers and booleans: codecs do not matter."""
 
-    def __init__(self, store: Store, raw: Any) -> None:
+    def __init__(self, store: Store, raw: Any, purpose: Purpose) -> None:
         self._schema = _postgres(store, raw)
         self._clock = store.clock
         self._raw = raw
-        if not raw.is_in_transaction():
+        if purpose != "read" and not raw.is_in_transaction():
             refuse_autocommit(named(raw), "async with connection.transaction():")
 
     async def begin(self) -> None:
@@ -119,12 +177,17 @@ class AsyncpgAdapter:
         (text,) = texts(query.name, "postgres", "dollar", self._schema, self._clock is not None)
         return [tuple(row) for row in await self._raw.fetch(text.sql, *text.numbered(values(query, self._clock)))]
 
+    async def execute_text(self, sql: str) -> list[Row]:
+        """Run a statement of a migration."""
+        return [tuple(row) for row in await self._raw.fetch(sql)]
+
 
 class _SQLAlchemyBase:
     """The common part of the SQLAlchemy adapters. Connections are not unwrapped, as SQLAlchemy's BEGIN is lazy."""
 
-    def __init__(self, store: Store, raw: Any) -> None:
+    def __init__(self, store: Store, raw: Any, purpose: Purpose) -> None:
         self._raw = raw
+        self._purpose = purpose
         bind = raw.get_bind() if hasattr(raw, "get_bind") else raw
         same_system(store, named(raw), bind.dialect.name)
         self._store = store
@@ -137,7 +200,7 @@ class _SQLAlchemyBase:
         level = connection.get_execution_options().get("isolation_level")
         # There is no public way to read the isolation level that an engine was made with.
         level = level or getattr(connection.dialect, "_on_connect_isolation_level", None)
-        if level == "AUTOCOMMIT":
+        if level == "AUTOCOMMIT" and self._purpose != "read":
             refuse_autocommit(named(self._raw), "an engine without AUTOCOMMIT")
         if self._dialect == "sqlite":
             same_file(self._store, named(self._raw), databases)
@@ -145,13 +208,18 @@ class _SQLAlchemyBase:
 
     def begins_late(self, connection: Any) -> bool:
         """True on SQLite: the driver begins with the first write, so reads before it would be in no transaction."""
-        return self._dialect == "sqlite" and not connection.connection.driver_connection.in_transaction
+        is_sqlite = self._dialect == "sqlite" and self._purpose != "read"
+        return is_sqlite and not connection.connection.driver_connection.in_transaction
 
     def statements(self, query: Query) -> Iterator[tuple[Any, dict[str, Any]]]:
         """The texts to run, with their parameters."""
         params = values(query, self._store.clock)
         for text in texts(query.name, self._dialect, "alchemy", self._schema, self._store.clock is not None):
             yield _clause(text.sql), text.named(params)
+
+    def statement(self, sql: str) -> Any:
+        """A statement of a migration, whose colons begin no parameters."""
+        return _clause(_COLON.sub(r"\\:", sql))
 
 
 class SQLAlchemyAdapter(_SQLAlchemyBase):
@@ -171,6 +239,11 @@ class SQLAlchemyAdapter(_SQLAlchemyBase):
             result = self._raw.execute(statement, params)
             answer += [tuple(row) for row in result] if result.returns_rows else []
         return answer
+
+    def execute_text(self, sql: str) -> list[Row]:
+        """Run a statement of a migration."""
+        result = self._raw.execute(self.statement(sql))
+        return [tuple(row) for row in result] if result.returns_rows else []
 
     def _prepare(self) -> None:
         if not self._checked:
@@ -200,6 +273,11 @@ class AsyncSQLAlchemyAdapter(_SQLAlchemyBase):
             answer += [tuple(row) for row in result] if result.returns_rows else []
         return answer
 
+    async def execute_text(self, sql: str) -> list[Row]:
+        """Run a statement of a migration."""
+        result = await self._raw.execute(self.statement(sql))
+        return [tuple(row) for row in result] if result.returns_rows else []
+
     async def _prepare(self) -> None:
         if not self._checked:
             connection = await self._connection()
@@ -224,23 +302,30 @@ def _plain(raw: sqlite3.Connection) -> Iterator[None]:
 class CallersSQLiteAdapter(SQLiteAdapter):
     """A caller's sqlite3 connection to the file that holds the jobs."""
 
-    def __init__(self, store: Store, raw: sqlite3.Connection) -> None:
+    def __init__(self, store: Store, raw: sqlite3.Connection, purpose: Purpose) -> None:
         super().__init__(raw, store.quoted, store.clock)
         with _plain(raw):
             own = same_file(store, named(raw), raw.execute("pragma database_list").fetchall())
             commits_alone = raw.isolation_level is None or getattr(raw, "autocommit", -1) is True
-            if commits_alone and not raw.in_transaction:
+            if commits_alone and not raw.in_transaction and purpose != "read":
                 refuse_autocommit(named(raw), 'connection.execute("begin immediate")')
-            sqlite_schema(own, raw)
+            sqlite_schema(own, raw, purpose)
+        self._purpose = purpose
 
     def begin(self) -> None:
         """Begin the caller's transaction, unless it is open."""
-        sqlite_begin(self._raw)
+        if self._purpose != "read":
+            sqlite_begin(self._raw)
 
     def execute(self, query: Query) -> list[Row]:
         """Run a script, whatever row and text factories the connection has."""
         with _plain(self._raw):
             return super().execute(query)
+
+    def execute_text(self, sql: str) -> list[Row]:
+        """Run a statement of a migration."""
+        with _plain(self._raw):
+            return self._raw.execute(sql).fetchall()
 
 
 def _clause(sql: str) -> Any:
@@ -253,7 +338,7 @@ DATABASES = "pragma database_list"
 
 _IDLE = 0  # psycopg's TransactionStatus.IDLE
 
-_SYNC: dict[str, Callable[[Store, Any], Connection]] = {
+_SYNC: dict[str, Callable[[Store, Any, Purpose], CallersConnection]] = {
     "django.BaseDatabaseWrapper": DjangoAdapter,
     "django.ConnectionProxy": DjangoAdapter,
     "psycopg.Connection": PsycopgAdapter,
@@ -262,7 +347,7 @@ _SYNC: dict[str, Callable[[Store, Any], Connection]] = {
     "sqlalchemy.scoped_session": SQLAlchemyAdapter,
     "sqlite3.Connection": CallersSQLiteAdapter,
 }
-_ASYNC: dict[str, Callable[[Store, Any], AsyncConnection]] = {
+_ASYNC: dict[str, Callable[[Store, Any, Purpose], CallersAsyncConnection]] = {
     "psycopg.AsyncConnection": AsyncPsycopgAdapter,
     "asyncpg.Connection": AsyncpgAdapter,
     "asyncpg.PoolConnectionProxy": AsyncpgAdapter,
@@ -281,7 +366,21 @@ def _kind(connection: Any) -> str:
     return ""
 
 
-def _unknown(store: Store, connection: Any) -> NoReturn:
+def _sync_kind(connection: Any) -> str:
+    kind = _kind(connection)
+    if kind in _ASYNC:
+        raise TypeError(f"{named(connection)} is async: use the async method (aenqueue, asucceed, app.aclient)")
+    return kind
+
+
+def _async_kind(connection: Any) -> str:
+    kind = _kind(connection)
+    if kind in _SYNC:
+        raise TypeError(f"{named(connection)} is not async: use the sync method (enqueue, succeed, app.client)")
+    return kind
+
+
+def _unknown(store: Store, connection: Any, purpose: Purpose) -> NoReturn:
     known = ", ".join(sorted({*_SYNC, *_ASYNC}))
     raise TypeError(f"cannot use {named(connection)} as a connection; supported: {known}")
 

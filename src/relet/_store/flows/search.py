@@ -23,7 +23,7 @@ COUNT = ("inspect/count_rare", "inspect/count_live", "inspect/count_over")
 
 @bounded(LONG)
 @read_only
-def jobs(which: Filter, *, limit: int, cursor: str | None = None, scan: int | None = None) -> Flow[Page]:
+def jobs(which: Filter, limit: int, cursor: str | None = None, scan: int | None = None) -> Flow[Page]:
     """A page of jobs, newest first by id. With `scan`, at most so many rows of each table are read."""
     cursor = which.below(cursor)
     floor = yield from _scan_floor(which, cursor, scan)
@@ -39,7 +39,7 @@ def jobs(which: Filter, *, limit: int, cursor: str | None = None, scan: int | No
 
 @bounded(LONG)
 @read_only
-def count(which: Filter, *, limit: int | None = None, scan: int | None = None) -> Flow[int]:
+def count(which: Filter, limit: int | None = None, scan: int | None = None) -> Flow[int]:
     """How many jobs, counted no further than `limit`; with `scan`, among the newest so many of each table."""
     cursor = which.below(None)
     params = _params(which, (yield from _scan_floor(which, cursor, scan)), cursor)
