@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import django
+from asgiref.local import Local
 from django.conf import settings
 from django.db import connection, connections, transaction
 from django.db.utils import ConnectionHandler
@@ -17,11 +18,24 @@ from psycopg.conninfo import conninfo_to_dict
 
 from tests.databases import Database
 
+try:
+    from django.tasks import task_backends
+except ImportError:  # before Django 6
+    from django_tasks import task_backends
+
 
 def configure() -> None:
     """Once in a process; with a time zone that would show if it mattered."""
     if not settings.configured:
-        settings.configure(DATABASES={}, USE_TZ=True, TIME_ZONE="Asia/Kathmandu", LOGGING_CONFIG=None)
+        backend = {"BACKEND": "relet.contrib.django.ReletBackend"}
+        settings.configure(
+            DATABASES={},
+            USE_TZ=True,
+            TIME_ZONE="Asia/Kathmandu",
+            LOGGING_CONFIG=None,
+            TASKS={"default": backend},
+            INSTALLED_APPS=[] if django.VERSION >= (6,) else ["django_tasks"],
+        )
         django.setup()
 
 
@@ -41,12 +55,12 @@ def known_as(alias: str, found: dict[str, Any]) -> Iterator[Any]:
     """A database that Django knows for a while; as this thread's connection to it."""
     configure()
     before = connections.settings.get(alias)
-    _forget(alias)
+    forget(alias)
     connections.settings[alias] = found
     try:
         yield connections[alias]
     finally:
-        _forget(alias)
+        forget(alias)
         connections.settings[alias] = before
         if before is None:
             del connections.settings[alias]
@@ -130,11 +144,14 @@ def settings_in(module: str) -> Iterator[None]:
 def _start_over() -> None:
     """Have the databases read from the settings by the next caller."""
     for alias in connections.__dict__.pop("settings", ()):
-        _forget(alias)
+        forget(alias)
     connections._settings = None
+    task_backends._settings = None
+    task_backends.__dict__.pop("settings", None)
+    task_backends._connections = Local(task_backends.thread_critical)
 
 
-def _forget(alias: str) -> None:
+def forget(alias: str) -> None:
     """Close what this thread has open, and have the next caller open it anew."""
     if hasattr(connections._connections, alias):
         raw = connections[alias].connection

@@ -20,7 +20,7 @@ MODULES = {
     "asyncpg": ["asyncpg"],
     "binary": ["psycopg", "psycopg_binary"],
     "cli": ["rich"],
-    "django": ["django"],
+    "django": ["django", "relet.contrib.django"],
     "encryption": ["cryptography"],
     "otel": ["relet.contrib.opentelemetry"],
     "pydantic": ["pydantic"],

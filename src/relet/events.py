@@ -93,9 +93,11 @@ class Renewed(AttemptEvent, frozen=True):
 
 
 class Ended(AttemptEvent, frozen=True, kw_only=True):
-    """An attempt has ended. `seconds`: how long the handler ran."""
+    """An attempt has ended. `seconds`: how long the handler ran. `error_type`: the class of the exception, as module
+    and name."""
 
     error: str | None = None
+    error_type: str | None = None
     seconds: float = 0.0
 
 

@@ -268,7 +268,9 @@ class Settler:
             return kind(**{name: fields[name] for name in ("job_id", "state", "task", "queue", "tenant")})
         started = execution.started_at
         seconds = (execution.stopped_at or self._now()) - started if started else 0.0
-        return kind(**fields, error=outcome.error if isinstance(outcome, Raised) else None, seconds=seconds)
+        if isinstance(outcome, Raised):
+            return kind(**fields, error=outcome.error, error_type=outcome.error_type, seconds=seconds)
+        return kind(**fields, seconds=seconds)
 
 
 class _Batch(NamedTuple):
