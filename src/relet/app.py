@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from msgspec import UNSET
 
@@ -24,6 +24,9 @@ from ._store.store import Store
 from ._tasks.options import Defaults, check_defaults
 from ._tasks.task import ConfiguredTask, TaskRegistry
 from .errors import InvalidInput
+
+if TYPE_CHECKING:
+    from ._worker.embedded import EmbeddedWorker, WorkerOptions
 
 T = TypeVar("T", bound=ConfiguredTask[..., Any])
 
@@ -204,6 +207,18 @@ class App(TaskRegistry):
     def _bind_clients(self) -> None:
         for client in (self._client, self._aclient._plain):
             client._bind()
+
+    def worker(self, *, stop_program: bool = True, **options: Unpack[WorkerOptions]) -> EmbeddedWorker:
+        """A worker that runs while a block runs: `async with app.worker():` in a lifespan, or `with app.worker():`.
+
+        The options are those of `Worker`. At the end of the block, running jobs have `shutdown_timeout` to end. If the
+        worker ends by an error, the error is logged, the block is cancelled, and the error is raised at its end. With
+        `stop_program`, a program that handles SIGTERM, as servers do, is stopped by it, too. It installs no signal
+        handlers.
+        """
+        from ._worker.embedded import EmbeddedWorker
+
+        return EmbeddedWorker(self, options, stop_program)
 
     def close(self) -> None:
         """Close all connections. The app may be used again."""

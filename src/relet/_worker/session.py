@@ -56,9 +56,9 @@ class StoreSession:
     def running(self) -> int:
         return sum(producer.slots.running for producer in self.producers)
 
-    def reach(self, stop: Event, then: Callable[[Store], object]) -> None:
+    def reach(self, stop: Event, then: Callable[[Store], object], on_wait: Callable[[], object]) -> None:
         """Wait until the store can be used, call `then` with it, and store the declared limits. Errors that do not pass
-        are raised, such as a wrong password."""
+        are raised, such as a wrong password. `on_wait` is called before the first wait."""
         since, failures = self._now(), 0
         while not stop.is_set():
             try:
@@ -68,6 +68,7 @@ class StoreSession:
             except (StoreUnavailable, StoreBusy) as error:
                 if not failures:
                     log.warning("Cannot reach the database, waiting for it: %s", error)
+                    on_wait()
                 failures += 1
                 stop.wait(backoff(failures, LONGEST_PAUSE))
             else:

@@ -143,6 +143,7 @@ class Worker:
         self.reached_limit = False  # it stops because of max_jobs or max_rss, and may be replaced
         self.left_behind = 0  # jobs that could be neither settled nor released
         self._failure: BaseException | None = None
+        self._on_ready: Callable[[], object] = lambda: None  # called when it works, or waits for a database
         self._on_loop: OnLoop | None = None
         self._resources: WorkerResources
         self._in_threads = InThreads(self._begin, app.middlewares)
@@ -259,7 +260,7 @@ class Worker:
         self._sessions = self._open_sessions(quarantine)
         quarantine.producers = [producer for session in self._sessions for producer in session.producers]
         for session in self._sessions:
-            session.reach(self._stopping, self._pause_if_restored)
+            session.reach(self._stopping, self._pause_if_restored, self._on_ready)
         if not self._stopping.is_set():
             self._resources.start(_resources_of(self._app))
         if self._stopping.is_set():
@@ -269,6 +270,7 @@ class Worker:
         slots = sum(session.slots for session in self._sessions)
         self._log_started(slots)
         self._app.events.emit(WorkerStarted(worker=self.id, slots=slots))
+        self._on_ready()
 
     def _pause_if_restored(self, store: Store) -> None:
         """Start no job of a store that was restored from a dump, until an operator resumes its queues."""

@@ -1,0 +1,269 @@
+"""`async with app.worker():` and `with app.worker():`, a worker inside another program."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import signal
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relet import App, Attempt, InvalidInput, State, Worker
+from relet._worker.embedded import WorkerOptions
+from relet.errors import SchemaMismatch
+from tests.worker.programs import TIMEOUT, until
+
+
+def broken(*_: object) -> None:
+    raise RuntimeError("the worker is broken")
+
+
+def test_jobs_run_while_an_async_block_runs_and_end_before_it_is_left(app: App) -> None:
+    started = threading.Event()
+
+    @app.task
+    async def greet(name: str) -> str:
+        return f"Hello, {name}"
+
+    @app.task
+    def slow() -> str:
+        started.set()
+        threading.Event().wait(0.3)
+        return "done"
+
+    async def main() -> None:
+        async with app.worker(concurrency=4, poll_interval=0.1) as worker:
+            assert isinstance(worker, Worker)
+            assert await app.aclient.result(await greet.aenqueue("Ada"), timeout=TIMEOUT) == "Hello, Ada"
+            job = await slow.aenqueue()
+            await asyncio.to_thread(started.wait, TIMEOUT)
+        found = await app.aclient.get(job)
+        assert found is not None
+        assert found.state is State.SUCCEEDED, "the drain has waited for it"
+
+    asyncio.run(main())
+
+
+def test_jobs_run_while_a_sync_block_runs_and_end_before_it_is_left(app: App) -> None:
+    started = threading.Event()
+
+    @app.task
+    async def greet(name: str) -> str:
+        return f"Hello, {name}"
+
+    @app.task
+    def slow() -> str:
+        started.set()
+        threading.Event().wait(0.3)
+        return "done"
+
+    with app.worker(poll_interval=0.1) as worker:
+        assert isinstance(worker, Worker)
+        assert app.client.result(greet.enqueue("Ada"), timeout=TIMEOUT) == "Hello, Ada"
+        job = slow.enqueue()
+        assert started.wait(TIMEOUT)
+    found = app.client.get(job)
+    assert found is not None
+    assert found.state is State.SUCCEEDED, "the drain has waited for it"
+    assert worker.finished.is_set()
+
+
+def test_jobs_that_outlast_the_shutdown_timeout_are_released(app: App) -> None:
+    started = threading.Event()
+
+    @app.task
+    def endless(attempt: Attempt) -> None:
+        started.set()
+        while True:
+            attempt.check()
+            threading.Event().wait(0.01)
+
+    with app.worker(poll_interval=0.1, shutdown_timeout=0.1):
+        job = endless.enqueue()
+        assert started.wait(TIMEOUT)
+    found = app.client.get(job)
+    assert found is not None
+    assert found.state is State.QUEUED
+
+
+def test_an_error_of_the_block_is_raised_after_the_worker_has_stopped(app: App, task: Any) -> None:
+    async def main() -> None:
+        async with app.worker() as worker:
+            workers.append(worker)
+            raise LookupError("of the block")
+
+    workers: list[Worker] = []
+    with pytest.raises(LookupError, match="of the block"):
+        asyncio.run(main())
+    assert workers[0].finished.is_set()
+
+
+def test_a_cancelled_block_stops_its_worker_and_stays_cancelled(app: App, task: Any) -> None:
+    async def main() -> None:
+        workers = []
+
+        async def block() -> None:
+            async with app.worker() as worker:
+                workers.append(worker)
+                entered.set()
+                await asyncio.Event().wait()
+
+        entered = asyncio.Event()
+        running = asyncio.create_task(block())
+        await asyncio.wait_for(entered.wait(), TIMEOUT)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert workers[0].finished.is_set()
+
+    asyncio.run(main())
+
+
+# A worker that cannot start, or ends by an error
+
+
+def mismatch(path: Path) -> None:
+    """Make a SQLite file that a much later release has migrated."""
+    App(f"sqlite:///{path}").client.migrate()
+    with sqlite3.connect(path) as connection:
+        (highest,) = connection.execute("select max(version) from relet_migrations").fetchone()
+        connection.execute(
+            "insert into relet_migrations (version, applied_at, oldest, release) "
+            "select version + 1000, applied_at, version + 1000, '99.0' from relet_migrations where version = ?",
+            [highest],
+        )
+    connection.close()
+
+
+def other_release(path: Path) -> App:
+    mismatch(path)
+    app = App(f"sqlite:///{path}")
+
+    @app.task
+    def work() -> None: ...
+
+    return app
+
+
+def test_a_worker_that_cannot_start_raises_at_the_start_of_the_block(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with app.worker():
+            pytest.fail("the block must not run")
+
+    with other_release(tmp_path / "later.db") as app:
+        with pytest.raises(SchemaMismatch):
+            asyncio.run(main())
+        with pytest.raises(SchemaMismatch), app.worker():
+            pytest.fail("the block must not run")
+
+
+def test_a_worker_that_ends_by_an_error_cancels_its_block_and_raises_the_error(
+    app: App, task: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ended: list[str] = []
+
+    async def main() -> None:
+        try:
+            async with app.worker():
+                monkeypatch.setattr(Worker, "_check_memory", broken)  # which the worker calls every second
+                try:
+                    await asyncio.wait_for(asyncio.Event().wait(), TIMEOUT)
+                except asyncio.CancelledError:
+                    ended.append("cancelled")
+                    raise
+        except RuntimeError as error:
+            ended.append(str(error))
+        current = asyncio.current_task()
+        assert current is not None
+        assert current.cancelling() == 0
+        await asyncio.sleep(0)  # the task is not cancelled any more
+
+    asyncio.run(main())
+    assert ended == ["cancelled", "the worker is broken"]
+    assert [record.levelno for record in caplog.records if "ended by an error" in record.message] == [logging.CRITICAL]
+
+
+def test_a_program_that_handles_sigterm_gets_it_when_the_worker_ends_by_an_error(
+    app: App, task: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: received.append(number))
+    try:
+        with pytest.raises(RuntimeError, match="the worker is broken"), app.worker():
+            monkeypatch.setattr(Worker, "_check_memory", broken)
+            until(lambda: bool(received), lambda: "no SIGTERM has come")
+        assert received == [signal.SIGTERM]
+        monkeypatch.undo()
+        with pytest.raises(RuntimeError, match="the worker is broken"), app.worker(stop_program=False) as worker:
+            monkeypatch.setattr(Worker, "_check_memory", broken)
+            until(worker.finished.is_set, lambda: "the worker goes on")
+        assert received == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_sync_block_is_interrupted_when_the_worker_ends_by_an_error(
+    app: App, task: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted = False
+    with pytest.raises(RuntimeError, match="the worker is broken"), app.worker():
+        monkeypatch.setattr(Worker, "_check_memory", broken)
+        try:
+            until(lambda: False, lambda: "no interrupt has come")
+        except KeyboardInterrupt:
+            interrupted = True
+    assert interrupted
+
+
+def test_a_worker_that_the_program_stops_is_no_error(app: App, task: Any) -> None:
+    async def main() -> None:
+        async with app.worker() as worker:
+            worker.stop()
+            await asyncio.to_thread(worker.finished.wait, TIMEOUT)
+
+    asyncio.run(main())
+    with app.worker() as worker:
+        worker.stop()
+        assert worker.finished.wait(TIMEOUT)
+
+
+def test_signal_handlers_stay_as_they_were(app: App, task: Any) -> None:
+    def handlers() -> list[Any]:
+        return [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+
+    async def main() -> None:
+        before = handlers()
+        async with app.worker():
+            assert handlers() == before
+        assert handlers() == before
+
+    asyncio.run(main())
+    before = handlers()
+    with app.worker():
+        assert handlers() == before
+    assert handlers() == before
+
+
+def test_options_are_those_of_a_worker_but_for_its_limits(app: App, task: Any) -> None:
+    options = set(inspect.signature(Worker).parameters) - {"app"}
+    assert set(WorkerOptions.__annotations__) == options - {"max_jobs", "max_rss"}
+    with pytest.raises(InvalidInput, match="concurrency"):
+        app.worker(concurrency=0)
+    with pytest.raises(InvalidInput, match="takes no max_jobs: it would leave the program without a worker"):
+        app.worker(max_jobs=5)  # type: ignore[call-arg]
+    with pytest.raises(InvalidInput, match="no tasks"):
+        App("sqlite:///:memory:").worker()
+
+
+def test_a_worker_is_started_once(app: App, task: Any) -> None:
+    embedded = app.worker()
+    embedded.start()
+    with pytest.raises(InvalidInput, match=r"started before; app\.worker\(\) makes another"):
+        embedded.start()
+    embedded.stop()
+    embedded.stop()
