@@ -17,7 +17,8 @@ from .._core.job import AttemptRecord, Chain, Dependency, Job, StepRecord
 from .._core.stats import STEPS, StatPoint
 from .._core.views import AuditPage, FailureGroup, JobDetails, Page, QueueInfo, TargetPage, TargetView
 from .._core.worker import WorkerInfo
-from .._store.flows import audit, failures, inspect, search, stats, targets, workers
+from .._store.flows import audit, doctor, failures, inspect, search, stats, targets, workers
+from .._store.flows.doctor import Waiting
 from .._store.query import Flow
 from .._store.store import Store
 from .._store.time_limit import reading_until
@@ -148,6 +149,10 @@ class Inspection:
     def queues(self) -> list[QueueInfo]:
         """Every queue that has live jobs or settings."""
         return self._store.run(inspect.queues)
+
+    def _waiting_jobs(self) -> list[Waiting]:
+        """Queued jobs by queue and task, without paused queues, as the doctor reads them."""
+        return self._store.run(doctor.waiting)
 
     def targets(self, *, limit: int = 50, cursor: str | None = None) -> TargetPage:
         """A page of targets that have a holder or waiting jobs, by name. Pass `page.cursor` to continue."""

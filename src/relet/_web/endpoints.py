@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
@@ -31,6 +32,7 @@ from ..app import App
 from ..errors import ReletError
 from . import api, pages
 from .api.requests import MAX_SCANNED
+from .app_path import app_path
 from .auth import Principal, Role, TokenAuth
 from .metrics import content_type, exposition, wants_openmetrics
 from .pages import Page, PageContext
@@ -227,7 +229,13 @@ class Endpoints:
             message=message,
             succeeded=succeeded,
             here=context.path + (f"?{context.query}" if context.query else ""),
+            app_path=self._app_path,
         )
+
+    @cached_property
+    def _app_path(self) -> str:
+        # Not in __init__: the module of the app may not have assigned it to its variable by then.
+        return app_path(self.app)
 
     # The API
 

@@ -330,3 +330,15 @@ def test_the_message_of_an_action_is_displayed_once(shop: Shop, opens: Opens) ->
     say_yes(tab.page, ask(tab, "Pause"))
     tab.page.reload()
     assert tab.page.locator(".flash").count() == 0
+
+
+def test_a_problem_of_the_overview_is_fixed_by_its_button(shop: Shop, opens: Opens) -> None:
+    shop.client.pause_queue("mail")
+    tab = opens(shop.base)
+    tab.go("/")
+    row = tab.page.locator(".attention li", has_text="Queue mail is paused")
+    box = ask(tab, row.get_by_role("button", name="Resume it"))
+    assert say_yes(tab.page, box) == "Queue mail is resumed."
+    assert not _queue(shop, "mail").paused
+    assert row.count() == 0
+    assert tab.troubles == []

@@ -12,7 +12,7 @@ from ..._core.job import Job
 from ..._core.verbs import VERBS, BulkVerb, Verb
 from ..._core.views import QueueInfo
 from ...errors import InvalidInput, JobNotFound, ReletError
-from . import filters
+from . import cache, filters
 from .confirm import MAX_BULK, MAX_SELECTED, bulk_verb, confirm
 from .formatting import many, visible_line
 from .page import Page, PageContext, PageNotFound, local_path
@@ -46,6 +46,7 @@ def act(view: PageContext, action: str, form: Form) -> Outcome:
     except (ReletError, PageNotFound, ValueError, TypeError) as error:
         message = f"Nothing was changed: {visible_line(str(error), 300)}"
         return Outcome(message, back, False, _form_again(view, action, form, message))
+    cache.forget(view)
     return result if isinstance(result, Outcome) else Outcome(result, back)
 
 

@@ -1,4 +1,4 @@
-"""A cache for chart data: many open pages cost little more than one."""
+"""A cache for charts and problems: many open pages cost little more than one."""
 
 from __future__ import annotations
 
@@ -40,6 +40,11 @@ class Cache:
                 entry.until = time.monotonic() + seconds
             return entry.value
 
+    def forget(self, store: object) -> None:
+        """Drop all values of a store, because it was changed."""
+        with self._lock:
+            self._entries.pop(store, None)
+
 
 _cache = Cache()
 
@@ -48,3 +53,8 @@ def shared(view: PageContext, key: object, step: float, find: Callable[[], T]) -
     """Data of a chart with steps of this length, computed once for all users."""
     found: T = _cache.get(view.client._store, key, step * FRESH, find)
     return found
+
+
+def forget(view: PageContext) -> None:
+    """Read all shared data again: an operator has changed something, and wants to see the effect."""
+    _cache.forget(view.client._store)

@@ -15,7 +15,7 @@ def failures(view: PageContext) -> Page:
     """Groups of failed jobs, the largest first."""
     found = redacted(view.client.failures(limit=MAX_GROUPS), view.redact)
     groups = sorted(found, key=lambda one: (-one.number, one.task))
-    unique = [one for one in groups if _finds_no_other(one, groups)]
+    unique = [one for one in groups if finds_no_other(one, groups)]
     context = {
         "groups": groups,
         "total": sum(one.number for one in groups),
@@ -25,7 +25,7 @@ def failures(view: PageContext) -> Page:
     return Page("Failures", "failures.html", context)
 
 
-def _finds_no_other(one: FailureGroup, groups: Sequence[FailureGroup]) -> bool:
+def finds_no_other(one: FailureGroup, groups: Sequence[FailureGroup]) -> bool:
     """True if the search text of a group finds no other group: then a bulk action may apply to all that it finds."""
     others = [other for other in groups if other is not one and other.task == one.task]
     return bool(one.search) and not any(one.search.casefold() in other.error.casefold() for other in others)

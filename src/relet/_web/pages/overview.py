@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..._core.redact import redacted
 from ..._core.views import counted_at
 from . import cache, figures
+from .attention import problems
 from .page import Page, PageContext
 from .queues import totals
 from .workers import capacity
@@ -21,6 +22,7 @@ def overview(view: PageContext) -> Page:
     schedules = [one for one in view.client.schedules.all() if one.next_at and not (one.paused or one.problem)]
     oldest = [one.oldest for one in queues if one.oldest is not None]
     context = {
+        "problems": problems(view),
         "which": which,
         "ranges": figures.RANGES,
         "totals": totals(queues),

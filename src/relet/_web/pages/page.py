@@ -56,6 +56,7 @@ class PageContext:
     message: str = ""  # the result of the previous action
     succeeded: bool = True  # the previous action succeeded
     here: str = "/"  # the path and query string of this page, without the root
+    app_path: str = "module:app"  # as the command line names the app
 
     @property
     def may_act(self) -> bool:
