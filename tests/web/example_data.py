@@ -6,6 +6,7 @@ the other, although their times overlap. Nothing here is random from run to run.
 
 from __future__ import annotations
 
+import json
 import random
 import time
 import uuid
@@ -19,7 +20,17 @@ from relet._core.job import Claimed, Draft, Outcome, Progress, Raised, Released,
 from relet._core.schedule import define
 from relet._core.worker import WorkerFacts
 from relet._store.flows import claim as claim_flows
-from relet._store.flows import enqueue, lease, maintenance, promote, schedules, stats, worker_reports
+from relet._store.flows import (
+    completion,
+    control,
+    enqueue,
+    lease,
+    maintenance,
+    promote,
+    schedules,
+    stats,
+    worker_reports,
+)
 from relet._store.flows import settle as settle_flows
 from relet._store.flows.claim_scope import Scope
 from relet._store.flows.stats import Count
@@ -82,6 +93,10 @@ def shop(url: str) -> App:
 
     @app.task(queue="reports")
     def publish_report(report: str) -> None: ...
+
+    @app.task(queue="orders")
+    def fulfil_order(attempt: Attempt, order: str) -> str:
+        return order
 
     @app.task(queue="reports")
     def sync_stock(warehouse: str = "north") -> None: ...
@@ -147,6 +162,7 @@ def build(url: str, now: float | None = None) -> App:
     _reports(data)
     _retried(data)
     _lost(data)
+    _workflows(data)
     _failed(data)
     _target(data)
     _stopped(data)
@@ -220,6 +236,40 @@ def _lost(data: ExampleData) -> None:
     data.promote(at + 73)
     claimed = data.claim("media", at + 73, "media-1:911:0d52")
     data.settle(claimed, Succeeded(f'{{"video": "{job.id[-4:]}.webm", "seconds": 212}}'), at + 160)
+
+
+def _workflows(data: ExampleData) -> None:
+    """Orders with durable steps: one was approved and sent, one waits for its approval."""
+    for ago, order, approved in ((2300.0, "A-20390", True), (1400.0, "A-20431", False)):
+        job = data.put("fulfil_order", ago, order=order)
+        at, worker = data.now - ago + 0.3, "shop-2:4802:77be"
+        claimed = data.claim("orders", at, worker)
+        stock = json.dumps({"warehouse": "north", "lines": [{"sku": f"S-{n}", "count": n + 1} for n in range(3)]})
+        _keep(data, claimed, "step", "reserve_stock", at + 1.4, stock)
+        _keep(data, claimed, "step", "authorize_card", at + 4.1, '{"authorization": "auth_9f2c", "cents": 12900}')
+        _keep(data, claimed, "sleep", "time to change the order", at + 4.1, seconds=300.0)
+        data.settle(claimed, Snoozed(300.0), at + 4.2)
+        at += 304.5
+        data.promote(at)
+        claimed = data.claim("orders", at, worker)
+        _keep(data, claimed, "step", "check_fraud", at + 2.2, '{"score": 0.83, "needs_approval": true}')
+        _keep(data, claimed, "wait", "approval", at + 2.3, seconds=86400.0)
+        data.settle(claimed, Snoozed(86400.0, "approval"), at + 2.4)
+        if approved:
+            at += 841
+            data.run(control.signal, job.id, "approval", '{"by": "ada@example.com"}', at=at)
+            data.promote(at + 0.5)
+            claimed = data.claim("orders", at + 0.6, worker)
+            _keep(data, claimed, "step", "capture_payment", at + 2.9, '{"payment": "pay_71aa"}')
+            _keep(data, claimed, "step", "print_label", at + 3.7, '"https://labels.example/20390.pdf"')
+            data.settle(claimed, Succeeded('"sent"'), at + 4)
+
+
+def _keep(
+    data: ExampleData, claimed: Claimed, kind: str, name: str, at: float, text: str | None = None,
+    seconds: float | None = None,
+) -> None:  # fmt: skip
+    assert data.run(completion.keep, claimed.lease, kind, name, text, seconds, at=at) is not None
 
 
 def _failed(data: ExampleData) -> None:
@@ -399,6 +449,8 @@ def views(app: App) -> dict[str, str]:
         "queues": "/queues",
         "jobs": "/jobs",
         "job": f"/jobs/{first(task='transcode_video')}",
+        "job-steps": f"/jobs/{first(task='fulfil_order', state='succeeded')}",
+        "job-waiting": f"/jobs/{first(task='fulfil_order', state='pending')}",
         "job-running": f"/jobs/{first(task='collect_sales', state='running')}",
         "job-failed": f"/jobs/{first(task='charge', state='failed')}",
         "chain": f"/chains/{first(task='publish_report')}",

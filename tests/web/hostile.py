@@ -36,6 +36,8 @@ TEXTS = {
     "finished": ("error", "worker", "group_key"),
     "attempts": ("error", "worker"),
     "dependencies": ("result", "task"),
+    "steps": ("result",),
+    "signals": ("value",),
     "ticks": ("note",),
     "audit": ("who", "subject"),
 }
@@ -58,6 +60,8 @@ def _jobs(connection: sqlite3.Connection) -> None:
         )
         connection.execute(f"update relet_{table} set unique_key = ?", (ATTACK,))
     connection.execute("update relet_jobs set group_key = ?", (ATTACK,))
+    for table in ("steps", "signals"):
+        connection.execute(f"update relet_{table} set name = name || ?", (ATTACK,))
 
 
 def _others(connection: sqlite3.Connection) -> None:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from relet._web.pages import charts, graph, timeline
 from relet._web.pages.charts import Chart, Series
 from relet._web.pages.graph import Edge, Node
-from relet._web.pages.timeline import Execution, Life, Scale
+from relet._web.pages.timeline import Execution, Life, Scale, Step
 
 
 def parse(drawing: Markup) -> ElementTree.Element:
@@ -118,6 +118,43 @@ def test_every_attempt_is_a_bar_in_a_separate_lane() -> None:
     assert heights == sorted(set(heights))
 
 
+def test_steps_are_rows_of_a_waterfall_in_the_order_of_their_start() -> None:
+    runs = (Execution(1, 1, "w", 100.0, 110.0, "snoozed"), Execution(1, 2, "w", 170.0, 172.0, "succeeded"))
+    steps = (
+        Step("step", "reserve", 100.0, 104.0, "-> 3"),
+        Step("sleep", "a minute", 110.0, 170.0),
+        Step("signal", "go", 150.0, 150.0),
+    )
+    life = Life(90.0, 95.0, 210.0, runs, ended=172.0, steps=steps)
+    root, scale = parse(timeline.draw(life)), timeline.scale_of(life)
+    labels = ["".join(label.itertext()) for label in of_class(root, "bar-label")]
+    assert [label.split()[0] for label in labels] == ["Created", "#1", "step", "sleep", "signal", "#1"]
+    (bar,), (nap,), (point,) = of_class(root, "bar-step"), of_class(root, "bar-sleep"), of_class(root, "signal")
+    for element, since, to in ((bar, 100.0, 104.0), (nap, 110.0, 170.0)):
+        assert share(element, "x") == pytest.approx(100 * scale(since), abs=0.02)
+        assert share(element, "width") == pytest.approx(100 * (scale(to) - scale(since)), abs=0.02)
+    assert share(point, "cx") == pytest.approx(100 * scale(150.0), abs=0.02)
+
+
+def test_the_part_of_a_sleep_that_is_ahead_is_drawn_differently() -> None:
+    runs = (Execution(1, 1, "w", 100.0, 110.0, "snoozed"),)
+    life = Life(90.0, 95.0, 140.0, runs, next_due=170.0, steps=(Step("sleep", "a minute", 110.0, 170.0),))
+    (past, ahead), (now,) = (
+        of_class(parse(timeline.draw(life)), "bar-sleep"),
+        of_class(parse(timeline.draw(life)), "now"),
+    )
+    assert "ahead" in ahead.attrib["class"]
+    assert share(past, "x") + share(past, "width") == pytest.approx(share(now, "x1"), abs=0.02)
+    assert share(ahead, "x") == pytest.approx(share(now, "x1"), abs=0.02)
+
+
+def test_a_break_in_the_axis_is_marked_and_labelled_with_its_length() -> None:
+    runs = (Execution(1, 1, "w", 86400.0, 86402.0, "succeeded"),)
+    root = parse(timeline.draw(Life(0.0, 0.0, 86500.0, runs, ended=86402.0)))
+    assert len(of_class(root, "break")) == len(of_class(root, "gap")) == 1
+    assert "1 d" in [one.text for one in of_class(root, "tick")]
+
+
 def test_the_unknown_end_of_a_lost_attempt_is_hatched() -> None:
     root = parse(timeline.draw(Life(90.0, 95.0, 210.0, RUNS)))
     (known,), (unknown,) = of_class(root, "bar-lost"), of_class(root, "hatched")
@@ -152,8 +189,9 @@ def test_of_very_many_attempts_the_latest_are_drawn() -> None:
 
 
 def test_what_a_job_says_is_text_in_a_drawing() -> None:
-    hostile = Execution(1, 1, "<b>w</b>", 0.0, 1.0, "retried", "</text><script>alert(1)</script>\x1b\u202e")
-    drawing = str(timeline.draw(Life(0.0, 0.0, 2.0, [hostile])))
+    attack = "</text><script>alert(1)</script>\x1b\u202e"
+    hostile, step = Execution(1, 1, "<b>w</b>", 0.0, 1.0, "retried", attack), Step("step", attack, 0.0, 1.0, attack)
+    drawing = str(timeline.draw(Life(0.0, 0.0, 2.0, [hostile], steps=[step])))
     assert "<script" not in drawing
     assert "<b>" not in drawing
     assert "\u202e" not in drawing

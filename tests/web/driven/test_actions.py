@@ -17,7 +17,7 @@ pytest.importorskip("playwright")
 pytest.importorskip("starlette")
 
 from relet import App, Client, Job
-from relet._core.job import Raised
+from relet._core.job import Raised, Snoozed
 from tests.web import browser, example_data
 from tests.web.driven.conftest import Opens, Tab
 
@@ -341,4 +341,22 @@ def test_a_problem_of_the_overview_is_fixed_by_its_button(shop: Shop, opens: Ope
     assert say_yes(tab.page, box) == "Queue mail is resumed."
     assert not _queue(shop, "mail").paused
     assert row.count() == 0
+    assert tab.troubles == []
+
+
+def test_a_job_that_waits_for_a_signal_gets_it(shop: Shop, opens: Opens) -> None:
+    data = example_data.ExampleData(shop.app, time.time(), random.Random(7))
+    job = data.put("fulfil_order", 20, order="A-1")
+    data.settle(data.claim("orders", data.now - 10, "shop-1:4711:a3f0"), Snoozed(3600.0, "approval"), data.now - 9)
+    tab = opens(shop.base)
+    tab.go(f"/jobs/{job.id}")
+    box = ask(tab, "Send signal")
+    assert box.locator("[name=name]").input_value() == "approval"
+    box.locator("[name=value]").fill('{"by": "ada"}')
+    assert say_yes(tab.page, box) == "Signal approval is sent."
+    (row,) = [one for one in shop.client.steps(job) if one.kind == "signal"]
+    assert row.result == {"by": "ada"}
+    assert '{"by":"ada"}' in tab.page.inner_text("table.steps")
+    assert tab.page.get_by_role("button", name="Send signal").count() == 0
+    assert shop.done()[0] == ("web:operator", "signal")
     assert tab.troubles == []

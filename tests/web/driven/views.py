@@ -18,6 +18,12 @@ def _job(state: str, path: str = "/jobs/{}") -> Address:
     return lambda client: path.format(client.jobs(state=state, limit=1).jobs[0].id)
 
 
+def _workflow(client: Client) -> str:
+    """A job with durable steps."""
+    jobs = client.jobs(state="succeeded", limit=200).jobs
+    return f"/jobs/{next(job.id for job in jobs if client.steps(job))}"
+
+
 def _chain(client: Client) -> str:
     """The longest chain of late."""
     jobs = client.jobs(state="succeeded", limit=200).jobs
@@ -47,6 +53,7 @@ VIEWS: dict[str, tuple[Address, str]] = {
     "no such jobs": (_at("/jobs?task=none+such"), "No job matches"),
     "pending job": (_job("pending"), "Why it is not running"),
     "running job": (_job("running"), "left of its lease"),
+    "job with steps": (_workflow, "reserve_stock"),
     "failed job": (_job("failed"), "Error"),
     "succeeded job": (_job("succeeded"), "Result"),
     "chain": (_chain, "Its jobs, in order"),

@@ -91,6 +91,13 @@ def _complete(view: PageContext, form: Form) -> str:
     return _job_message(job, "has succeeded, with your result")
 
 
+def _signal(view: PageContext, form: Form) -> str:
+    name = _field(form, "name")
+    if view.client.signal(_job(form), name, _json("value", _field(form, "value") or "null")):
+        return f"Signal {visible_line(name, 60)} is sent."
+    return f"Signal {visible_line(name, 60)} was sent before: the first value is kept."
+
+
 def _delete(view: PageContext, form: Form) -> Outcome | str:
     how = _field(form, "how", "job")
     view.client.delete(_job(form), chain=how in ("chain", "dependents"), dependents=how == "dependents")
@@ -261,7 +268,7 @@ def _form_again(view: PageContext, action: str, form: Form, message: str) -> tup
 
     The values are not put into the URL, where others may read them.
     """
-    if action not in ("enqueue", "rerun"):
+    if action not in ("enqueue", "rerun", "signal"):
         return None
     typed = {name: values[0] for name, values in form.items() if name != "csrf" and values}
     here = replace(view, query=typed, query_lists={}, message=message, succeeded=False)
@@ -277,6 +284,7 @@ ACTIONS: dict[str, Callable[[PageContext, Form], Outcome | str]] = {
     "pause": _pause,
     "resume": _resume,
     "complete": _complete,
+    "signal": _signal,
     "delete": _delete,
     "bulk": _bulk,
     "enqueue": _enqueue,

@@ -149,6 +149,19 @@ def _complete(view: PageContext) -> Confirmation:
     )
 
 
+def _signal(view: PageContext) -> Confirmation:
+    job = _job(view)
+    name = view.query.get("name") or job.awaits or ""
+    sentences = [f"{_current_state(job)}: it runs again as soon as it receives the signal for which it waits."]
+    if job.awaits is None:
+        kept = "The signal is kept until its handler waits for it."
+        sentences = [f"{_current_state(job)}, and waits for no signal. {kept}"]
+    sentences.append("The first signal of a name counts: it cannot be changed later.")
+    extra = {"name": name, "value": view.query.get("value", "null")}
+    title = f"Send a signal to {_short_name(job)}"
+    return Confirmation(title, sentences, "Send the signal", False, {"job": [job.id]}, "signal", extra)
+
+
 def _delete(view: PageContext) -> Confirmation:
     job = _job(view)
     sentences = [f"{_current_state(job)}: the job and its history are permanently deleted."]
@@ -325,6 +338,7 @@ CONFIRMATIONS: dict[str, Callable[[PageContext], Confirmation]] = {
     "pause": _pause,
     "resume": _resume,
     "complete": _complete,
+    "signal": _signal,
     "delete": _delete,
     "bulk": _bulk,
     "enqueue": _enqueue,

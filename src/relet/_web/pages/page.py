@@ -158,6 +158,7 @@ def environment() -> Environment:
         "about": formatting.about,
         "clock": formatting.clock,
         "iso": formatting.iso,
+        "pretty": formatting.pretty,
         "sentence": formatting.sentence,
     }
     for name in environment.list_templates():

@@ -1,13 +1,13 @@
-"""Draws the timeline of one job: its waiting time, every attempt and its lease as a bar, and the pauses between them.
+"""Draws the timeline of one job as a waterfall: its waiting time, every attempt and its lease, steps, sleeps, signals.
 
-Time runs to the right, attempts go down. While an attempt runs, time is to scale. Long idle times are cut short and
-labelled with their length, because a job may wait for a day and then run for a second.
+Time runs to the right, and each row begins later than the row above. While an attempt runs, time is to scale. Long idle
+times are cut short, marked, and labelled with their length, because a job may wait for a day and then run for a second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -17,8 +17,9 @@ from ..._core.text import duration
 from .formatting import cut, many, middle, visible, visible_line
 from .svg import Value, element, percent, text, title
 
-LANE, BAR, HEAD, FOOT = 46, 14, 24, 24  # pixels
+LANE, STEP_LANE, BAR, HEAD, FOOT = 46, 38, 14, 24, 24  # pixels
 MAX_RUNS = 40
+MAX_STEPS = 60
 EDGE = 0.014  # room for half a point on a phone
 LEASED = ("running", "lost")  # outcomes of attempts whose leases are drawn
 LONG, SHORT = 1.2, 0.5  # an idle time longer than LONG times all attempts together is cut to SHORT times that
@@ -40,6 +41,20 @@ class Execution:
 
 
 @dataclass(frozen=True)
+class Step:
+    """A durable step, a sleep, a wait or a signal. Times are seconds since 1970; a signal has no duration.
+
+    The store knows when a step ended. It began after the previous event of its attempt: `start` is the time of that.
+    """
+
+    kind: str  # step, sleep, wait, missed, signal
+    name: str
+    start: float
+    end: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Life:
     """The input of the drawing. Times are seconds since 1970."""
 
@@ -49,6 +64,7 @@ class Life:
     runs: Sequence[Execution] = ()
     ended: float | None = None  # it is over, or has stopped
     next_due: float | None = None  # it waits for another attempt
+    steps: Sequence[Step] = ()
 
 
 class Scale:
@@ -90,6 +106,8 @@ def scale_of(life: Life) -> Scale:
     for run in life.runs:
         moments += [run.started, run.ended or life.now]
         moments += [moment for moment in (run.renewed, run.expires) if moment and run.outcome in LEASED]
+    for step in life.steps:
+        moments += [step.start, step.end]
     if life.next_due is not None:
         moments += [life.next_due, life.now]
     busy = [(run.started, max(run.ended or run.expires or life.now, run.started + 1e-6)) for run in life.runs]
@@ -98,22 +116,31 @@ def scale_of(life: Life) -> Scale:
 
 def draw(life: Life) -> Markup:
     """The timeline as an SVG element."""
-    hidden = len(life.runs) - MAX_RUNS
-    if hidden > 0:
-        life = Life(life.created, life.due, life.now, life.runs[hidden:], life.ended, life.next_due)
+    hidden = max(len(life.runs) - MAX_RUNS, 0)
+    life = replace(life, runs=life.runs[hidden:], steps=life.steps[-MAX_STEPS:])
     scale = scale_of(life)
-    lanes = [*_waiting(life, scale, max(hidden, 0)), *_runs(life, scale), *_what_is_next(life, scale)]
-    height = HEAD + len(lanes) * LANE + FOOT
+    rows = sorted([*_runs(life, scale), *_steps(life, scale)], key=lambda row: row.start)
+    lanes = [_waiting(life, scale, hidden), *rows, *_what_is_next(life, scale)]
+    height = HEAD + sum(lane.height for lane in lanes) + FOOT
     parts = [_hatch(), *_gaps(scale, height, life), *_moments(life, scale, height)]
-    for number, lane in enumerate(lanes):
-        parts.append(element("svg", lane, x=0, y=HEAD + number * LANE, width="100%", height=LANE, class_="lane"))
+    y = HEAD
+    for lane in lanes:
+        parts.append(element("svg", lane.drawing, x=0, y=y, width="100%", height=lane.height, class_="lane"))
+        y += lane.height
     if life.ended is None:
         parts.append(_now_line(scale(life.now), height))
-    label = f"Timeline of the job: {len(life.runs)} attempts, the same as in the table below"
+    label = f"Timeline of the job: {many(len(life.runs), 'attempt')}, the same as in the table below"
     return element("svg", *parts, class_="timeline", width="100%", height=height, role="img", aria_label=label)
 
 
-def _waiting(life: Life, scale: Scale, hidden: int) -> list[Markup]:
+@dataclass(frozen=True)
+class _Lane:
+    start: float
+    height: int
+    drawing: Markup
+
+
+def _waiting(life: Life, scale: Scale, hidden: int) -> _Lane:
     """The lane before the first attempt: created, due, claimed."""
     first = life.runs[0].started if life.runs else (life.ended or life.now)
     due = min(max(life.due, life.created), first if life.runs or life.ended else max(life.due, life.now))
@@ -130,10 +157,10 @@ def _waiting(life: Life, scale: Scale, hidden: int) -> list[Markup]:
         hint = f"waited {duration(first - due)} until a worker claimed it"
         parts.append(_bar(scale(due), scale(first), "waited", hint, thin=True))
     parts.append(_point(scale(life.created), "point"))
-    return [element("g", *parts)]
+    return _Lane(life.created, LANE, element("g", *parts))
 
 
-def _runs(life: Life, scale: Scale) -> list[Markup]:
+def _runs(life: Life, scale: Scale) -> list[_Lane]:
     lanes, before = [], None
     for run in life.runs:
         parts = [_label(f"#{run.attempt} {run.outcome}", _how_long(run, life.now), _where(run))]
@@ -141,7 +168,26 @@ def _runs(life: Life, scale: Scale) -> list[Markup]:
             parts.append(_dots(scale(before), scale(run.started)))
         parts += _attempt(run, life.now, scale)
         before = run.ended
-        lanes.append(element("g", *parts))
+        lanes.append(_Lane(run.started, LANE, element("g", *parts)))
+    return lanes
+
+
+def _steps(life: Life, scale: Scale) -> list[_Lane]:
+    lanes = []
+    for step in life.steps:
+        kind, took = ("wait" if step.kind == "missed" else step.kind), duration(step.end - step.start)
+        parts = [
+            _label(f"{step.kind} {middle(visible(step.name), 40)}", took if step.kind != "signal" else "", step.note)
+        ]
+        if kind == "signal":
+            parts.append(_point(scale(step.end), "point signal"))
+        else:
+            known = min(step.end, max(life.now, step.start))
+            parts.append(_bar(scale(step.start), scale(known), kind, f"{kind} {step.name}: {took}", slim=True))
+            if known < step.end:
+                left = f"until {_time(step.end)}"
+                parts.append(_bar(scale(known), scale(step.end), f"{kind} ahead", left, slim=True))
+        lanes.append(_Lane(step.start, STEP_LANE, element("g", *parts, class_="step")))
     return lanes
 
 
@@ -164,14 +210,14 @@ def _attempt(run: Execution, now: float, scale: Scale) -> list[Markup]:
     return parts
 
 
-def _what_is_next(life: Life, scale: Scale) -> list[Markup]:
+def _what_is_next(life: Life, scale: Scale) -> list[_Lane]:
     if life.next_due is None or not life.runs:
         return []
     since, to = life.runs[-1].ended or life.now, life.next_due
     ahead = to - life.now
     note = f"due in {duration(round(ahead))}" if ahead > 0 else "due now"
     parts = [_label("Next", "", note), _dots(scale(since), scale(to)), _point(scale(to), "point next")]
-    return [element("g", *parts)]
+    return [_Lane(to, LANE, element("g", *parts))]
 
 
 def _how_long(run: Execution, now: float) -> str:
@@ -185,15 +231,17 @@ def _where(run: Execution) -> str:
 
 def _label(strong: str, then: str, rest: str) -> Markup:
     """The label above a bar, as HTML: it is shortened with an ellipsis on a phone, which SVG text cannot be."""
-    spans = [element("span", escape(cut(strong, 24)), class_="strong")]
+    spans = [element("span", escape(cut(strong, 48)), class_="strong")]
     spans += [element("span", escape(f" {then}"))] if then else []
     spans += [element("span", escape(f" {visible(rest)}"), class_="quiet")]
     return element("foreignObject", element("div", *spans, class_="bar-label"), x=0, y=0, width="100%", height=18)
 
 
-def _bar(start: float, end: float, kind: str, hint: str, *, thin: bool = False, hatched: bool = False) -> Markup:
+def _bar(
+    start: float, end: float, kind: str, hint: str, *, thin: bool = False, slim: bool = False, hatched: bool = False
+) -> Markup:
     """A bar. Its outline has the same colour, so that the shortest bar is still visible."""
-    y, height = (24, 6) if thin else (20, BAR)
+    y, height = (24, 6) if thin else (20, 10) if slim else (20, BAR)
     kind = "hatched" if hatched else f"bar-{kind}"
     where: dict[str, Value] = {"x": percent(start), "width": percent(max(end - start, 0.0))}
     where |= {"y": y, "height": height, "rx": 2}
@@ -223,10 +271,17 @@ def _gaps(scale: Scale, height: int, life: Life) -> list[Markup]:
         where |= {"y": HEAD - 4, "height": height - HEAD - FOOT + 8}
         parts.append(element("rect", title(f"{duration(to - since)}, cut short"), class_="gap", **where))
         center = (start + end) / 2
+        parts.append(_break(center, HEAD - 4))
         if life.ended is not None or abs(center - scale(life.now)) > 0.2:  # else it would overlap the label "now"
             position = {"x": percent(center), "text_anchor": "middle"}
             parts.append(text(duration(to - since), class_="tick", y=height - 8, **position))
     return parts
+
+
+def _break(at: float, y: int) -> Markup:
+    """The mark of a break in the axis: two strokes across it."""
+    strokes = element("path", class_="break", d="M-5 4l4-8M1 4l4-8")
+    return element("svg", strokes, x=percent(at), y=y, width=1, height=1, overflow="visible")
 
 
 def _moments(life: Life, scale: Scale, height: int) -> list[Markup]:
