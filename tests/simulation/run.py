@@ -178,7 +178,7 @@ class Simulation:
         quarantine.producers = list(session.producers)
 
         def start() -> None:
-            session.reach(system.event(), lambda store: None)
+            session.reach(system.event(), lambda store: None, lambda: None)
             session.start()
 
         self.kernel.spawn(process, "main", start)
