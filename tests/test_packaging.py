@@ -22,7 +22,7 @@ from tools.sbom import sbom
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\]\(([^)]*)\)|(?:src|href)=[\"']([^\"']*)")
 MEBIBYTE = 1 << 20
-FOLDERS = {"bench", "docs", "src", "tests", "tools"}
+FOLDERS = {"bench", "docs", "examples", "src", "tests", "tools"}
 FILES = {
     *(".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "PKG-INFO", "README.md", "SECURITY.md"),
     *("constraints.txt", "dev", "mkdocs.yml", "pyproject.toml"),

@@ -39,7 +39,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "doctor": ("shop:app", "shop:app --json"),
     "prune": ("shop:app --keep-finished 7d --keep-failed 30d",),
     "erase": ("shop:app --tag customer-7",),
-    "migrate": ("shop:app", "shop:app --tenant acme --tenant globex --json"),
+    "migrate": ("shop:app", "shop:app --tenant acme --tenant globex --json", "shop:app --sql --since 3"),
     "backup": ("shop:app /backups/jobs-2026-11-16.db",),
     "restored": ("shop:app",),
     "completion": ("bash",),

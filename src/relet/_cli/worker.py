@@ -80,8 +80,8 @@ def add_to(commands: Any) -> None:
         choices=("debug", "info", "warning", "error"),
         help="lowest level to log (default info)",
     )
-    add("--log-format", default="text", choices=("text", "json"), help="readable lines, or one JSON object a line "
-        "(default text)")  # fmt: skip
+    add("--log-format", default="text", choices=("text", "json", "none"), help="readable lines, one JSON object a "
+        "line, or none: the app configures logging (default text)")  # fmt: skip
     add(
         "--supervisor-pipe", type=int, help=argparse.SUPPRESS
     )  # a file descriptor of the supervisor: it closes when the supervisor exits
@@ -90,7 +90,8 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one worker here, or several under a supervisor, which also replaces workers at --max-jobs and --max-rss."""
-    logs.configure(options.log_level, as_json=options.log_format == "json")
+    if options.log_format != "none":
+        logs.configure(options.log_level, as_json=options.log_format == "json")
     # Before the import of the user's modules, which may be slow. The supervisor has counted the signals that it
     # forwards: only a service manager that signals all processes makes two of one.
     signals = SignalPipe(at_once=AT_ONCE / 2) if options.supervisor_pipe is not None else None

@@ -60,7 +60,7 @@ _shtab_relet_backup_pos_0_COMPGEN=_relet_apps
 _shtab_relet_restored_pos_0_COMPGEN=_relet_apps
 
 _shtab_relet_worker___log_level_choices=(debug info warning error)
-_shtab_relet_worker___log_format_choices=(text json)
+_shtab_relet_worker___log_format_choices=(text json none)
 _shtab_relet_enqueue___replace_choices=(all payload)
 _shtab_relet_enqueue___on_expired_choices=(retry fail)
 _shtab_relet_enqueue___on_failure_choices=(hold continue)

@@ -81,7 +81,7 @@ complete -c relet -n '_shtab_relet_using worker' -l max-rss -x -d 'replace a pro
 complete -c relet -n '_shtab_relet_using worker' -l until-idle -d 'stop when no job can run now'
 complete -c relet -n '_shtab_relet_using worker' -l reload -d 'for development: restart when a Python file below the working directory was changed'
 complete -c relet -n '_shtab_relet_using worker' -l log-level -xka "debug info warning error" -d 'lowest level to log (default info)'
-complete -c relet -n '_shtab_relet_using worker' -l log-format -xka "text json" -d 'readable lines, or one JSON object a line (default text)'
+complete -c relet -n '_shtab_relet_using worker' -l log-format -xka "text json none" -d 'readable lines, one JSON object a line, or none: the app configures logging (default text)'
 complete -c relet -n '_shtab_relet_using worker; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
 complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a enqueue -d 'Enqueue a job, or many from a file, and print their IDs.'
 complete -c relet -n '_shtab_relet_using enqueue' -s h -l help -d 'show this help message and exit'

@@ -1,0 +1,1 @@
+"""Jobs as a model of Django, for the admin: read-only, over a view of Relet."""
