@@ -208,7 +208,29 @@ def test_a_node_stands_right_of_what_it_waits_for() -> None:
     for edge in edges:
         assert plan.positions[edge.before][0] < plan.positions[edge.after][0]
     assert plan.positions["a"][1] == plan.positions["b"][1] == 0
-    assert all(plan.positions[id][1] > 0 for id in "xyz")
+    assert plan.positions["y"][1] != 0, "the main chain alone is in the middle of its columns"
+
+
+def test_columns_are_centred_on_the_main_chain() -> None:
+    nodes = [node("end", main=True), *(node(f"n{number}") for number in range(7)), node("after")]
+    edges = [*(Edge(f"n{number}", "end", "waits") for number in range(7)), Edge("end", "after", "waits")]
+    plan = graph.layout(nodes, edges)
+    assert sorted(plan.positions[f"n{number}"][1] for number in range(7)) == [-3, -2, -1, 0, 1, 2, 3]
+    assert plan.positions["end"][1] == plan.positions["after"][1] == 0
+    assert plan.rows == 7
+
+
+def test_siblings_are_drawn_as_one_node_that_leads_to_all_of_them() -> None:
+    nodes = [node("end", main=True), *(Node(f"n{n}", "collect", "succeeded", "/x") for n in range(6))]
+    nodes += [Node("n6", "collect", "failed", "/x"), Node("other", "collect", "succeeded", "/x")]
+    edges = [*(Edge(f"n{n}", "end", "waits") for n in range(7)), Edge("other", "n0", "waits")]
+    kept, lines = graph.collapse(nodes, edges, "/all")
+    assert [(one.name, one.state, one.note) for one in kept] == [
+        ("end", "succeeded", ""), ("collect", "succeeded", ""), ("collect \u00d76", "failed", "5 of 6 done"),
+        ("collect", "succeeded", ""),
+    ]  # fmt: skip
+    assert len(lines) == 3
+    assert kept[2].href == "/all"
 
 
 def test_no_two_nodes_share_a_position() -> None:

@@ -56,7 +56,7 @@ VIEWS: dict[str, tuple[Address, str]] = {
     "job with steps": (_workflow, "reserve_stock"),
     "failed job": (_job("failed"), "Error"),
     "succeeded job": (_job("succeeded"), "Result"),
-    "chain": (_chain, "Its jobs, in order"),
+    "chain": (_chain, "Jobs of the chain"),
     "targets": (_at("/targets"), "held by"),
     "target": (_target, "Behind it, in order"),
     "workers": (_at("/workers"), "slots in use"),

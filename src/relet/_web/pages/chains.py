@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from ..._core.job import Chain, Dependency, Job
+from ..._core.job import Chain, Dependency, Job, State
 from ...errors import InvalidInput, JobNotFound
 from . import graph
-from .formatting import many
+from .formatting import about, duration, many
 from .page import Page, PageContext, PageNotFound
 
 MAX_CHAINS_READ = 60  # chains that are read for one drawing
@@ -24,11 +24,14 @@ def chain(view: PageContext, id: str) -> Page:
     drawing.add_main(found)
     drawing.add_dependents(found)
     drawing.follow()
+    nodes, edges = drawing.nodes, drawing.edges
+    if not view.query.get("expand"):
+        nodes, edges = graph.collapse(nodes, edges, view.link(f"/chains/{id}", expand="all"))
     context: dict[str, Any] = {
         "chain": found,
-        "drawing": graph.draw(
-            drawing.nodes, drawing.edges, f"The chain and what it waits for: {many(len(drawing.nodes), 'node')}"
-        ),
+        "drawing": graph.draw(nodes, edges, f"The chain and its dependencies: {many(len(drawing.nodes), 'node')}"),
+        "collapsed": len(nodes) < len(drawing.nodes),
+        "id": id,
         "cut": drawing.cut,
         "nodes": len(drawing.nodes),
         "edges": drawing.in_words(),
@@ -55,7 +58,7 @@ class Drawing:
         self.cut = len(jobs) < len(chain.jobs)
         before: str | None = None
         for job in jobs:
-            note = f"…{job.id[-8:]}"
+            note = _took(job, self.view)
             self._add(
                 job.id, job.task, str(job.state), self.view.link(f"/jobs/{job.id}"), note, job.id == self.here, True
             )
@@ -70,7 +73,7 @@ class Drawing:
         self.cut = self.cut or len(waiting) == MAX_CHAINS_READ
         for job in waiting:
             if job.id not in self._known:
-                self._add(job.id, job.task, str(job.state), self.view.link(f"/jobs/{job.id}"), f"…{job.id[-8:]}")
+                self._add(job.id, job.task, str(job.state), self.view.link(f"/jobs/{job.id}"), _took(job, self.view))
             self.edges.append(graph.Edge(chain.last.id, job.id, "waits"))
 
     def follow(self) -> None:
@@ -109,7 +112,7 @@ class Drawing:
             task, state = dependency.task or "gone", dependency.state or "pending"
             self._add(dependency.chain, task, state, href, "deleted or pruned")
             return True
-        note = many(len(found), "job") if len(found) > 1 else f"…{found[0].id[-8:]}"
+        note = many(len(found), "job") if len(found) > 1 else _took(found[0], self.view)
         self._add(dependency.chain, found[0].task, str(found.state), href, note)
         for job in found.jobs:
             self._dependencies_of(job, dependency.chain)
@@ -139,3 +142,12 @@ class Drawing:
     ) -> None:
         self._known.add(id)
         self.nodes.append(graph.Node(id, name, state, href, note, main=main, here=here))
+
+
+def _took(job: Job[Any], view: PageContext) -> str:
+    """How long a job ran, or has been running; else its id."""
+    if job.started_at and job.finished_at:
+        return duration((job.finished_at - job.started_at).total_seconds())
+    if job.started_at and job.state is State.RUNNING:
+        return f"for {about((view.now - job.started_at).total_seconds())}"
+    return f"\u2026{job.id[-8:]}"

@@ -1,14 +1,15 @@
 """Draws chains and their dependencies: a small layered layout, from left to right.
 
-A node is to the right of everything it waits for. The main chain, whose page this is, runs along the bottom. Its
-dependencies and dependents are stacked above, each column sorted by the rows of its neighbours.
+A node is to the right of everything it waits for. The main chain, whose page this is, is a straight line in the middle.
+Its dependencies and dependents are above and below, each column sorted by the rows of its neighbours. Siblings, which
+have the same task and the same neighbours, can be drawn as one node.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup, escape
 
@@ -16,6 +17,8 @@ from .formatting import middle, visible
 from .svg import element, text, title
 
 MAX_NODES = 200
+SIBLINGS = 4  # from this number on they are drawn as one node
+URGENT = ("failed", "paused", "running", "queued", "pending", "cancelled", "succeeded")
 WIDTH, HEIGHT, ACROSS, DOWN, EDGE = 168, 46, 56, 22, 14  # pixels
 
 
@@ -43,11 +46,18 @@ class Edge:
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns and rows of nodes; row 0 is the lowest."""
+    """Columns and rows of nodes. Row 0 is the middle; rows above it are negative, and may lie between two others."""
 
-    positions: Mapping[str, tuple[int, int]]
+    positions: Mapping[str, tuple[int, float]]
     columns: int
-    rows: int
+
+    @property
+    def top(self) -> float:
+        return min((row for _, row in self.positions.values()), default=0.0)
+
+    @property
+    def rows(self) -> float:
+        return max((row for _, row in self.positions.values()), default=0.0) - self.top + 1
 
 
 def layout(nodes: Sequence[Node], edges: Sequence[Edge]) -> Layout:
@@ -63,14 +73,52 @@ def layout(nodes: Sequence[Node], edges: Sequence[Edge]) -> Layout:
     stacks: dict[int, list[str]] = defaultdict(list)
     for node in nodes:
         stacks[column[node.id]].append(node.id)
-    rows: dict[str, int] = {}
+    rows: dict[str, float] = {}
     for _ in range(4):  # a few sweeps suffice for so few nodes
         for stack in stacks.values():
-            stack.sort(key=lambda id: (id not in main, _middle(rows, neighbours[id])))
-            floor = 0 if any(id in main for id in stack) or not main else 1  # row 0 is reserved for the main chain
-            rows |= {id: floor + index for index, id in enumerate(stack)}
+            stack.sort(key=lambda id: _middle(rows, neighbours[id]))
+            rows |= _centred(stack, next((id for id in stack if id in main), None))
     positions = {id: (column[id], rows[id]) for id in rows}
-    return Layout(positions, max(column.values(), default=0) + 1, max(rows.values(), default=0) + 1)
+    return Layout(positions, max(column.values(), default=0) + 1)
+
+
+def _centred(stack: Sequence[str], main: str | None) -> dict[str, float]:
+    """The rows of a column: one below the other, with the node of the main chain, or else the middle, at 0."""
+    if main is None:
+        return {id: index - (len(stack) - 1) / 2 for index, id in enumerate(stack)}
+    others = [id for id in stack if id != main]
+    above = len(others) // 2
+    ordered = [*others[:above], main, *others[above:]]
+    return {id: float(index - above) for index, id in enumerate(ordered)}
+
+
+def collapse(nodes: Sequence[Node], edges: Sequence[Edge], href: str) -> tuple[list[Node], list[Edge]]:
+    """Draw siblings as one node, which leads to the whole graph (`href`), if there are at least SIBLINGS of them."""
+    around: dict[str, set[tuple[str, str, bool]]] = defaultdict(set)
+    for edge in edges:
+        around[edge.before].add((edge.after, edge.kind, True))
+        around[edge.after].add((edge.before, edge.kind, False))
+    alike: dict[object, list[Node]] = defaultdict(list)
+    for node in nodes:
+        if not node.main and not node.here:
+            alike[node.name, frozenset(around[node.id])].append(node)
+    gone: set[str] = set()
+    replaced: dict[str, Node] = {}
+    for group in alike.values():
+        if len(group) >= SIBLINGS:
+            replaced[group[0].id] = _together(group, href)
+            gone |= {node.id for node in group[1:]}
+    kept = [replaced.get(node.id, node) for node in nodes if node.id not in gone]
+    return kept, [edge for edge in edges if edge.before not in gone and edge.after not in gone]
+
+
+def _together(group: Sequence[Node], href: str) -> Node:
+    """One node for several. Its state is the first that needs an operator, or else the least advanced."""
+    states = Counter(node.state for node in group)
+    state = next((one for one in URGENT if one in states), group[0].state)
+    done = states["succeeded"]
+    note = f"{done} of {len(group)} done" if 0 < done < len(group) else f"all {len(group)}"
+    return replace(group[0], name=f"{group[0].name} \u00d7{len(group)}", state=state, note=note, href=href)
 
 
 def draw(nodes: Sequence[Node], edges: Sequence[Edge], label: str) -> Markup:
@@ -78,11 +126,11 @@ def draw(nodes: Sequence[Node], edges: Sequence[Edge], label: str) -> Markup:
     nodes = nodes[:MAX_NODES]
     plan = layout(nodes, edges)
     width = 2 * EDGE + plan.columns * (WIDTH + ACROSS) - ACROSS
-    height = 2 * EDGE + plan.rows * (HEIGHT + DOWN) - DOWN
+    height = round(2 * EDGE + plan.rows * (HEIGHT + DOWN) - DOWN)
 
     def corner(id: str) -> tuple[int, int]:
         column, row = plan.positions[id]
-        return EDGE + column * (WIDTH + ACROSS), EDGE + (plan.rows - 1 - row) * (HEIGHT + DOWN)
+        return EDGE + column * (WIDTH + ACROSS), round(EDGE + (row - plan.top) * (HEIGHT + DOWN))
 
     parts = [_arrow()]
     parts += [
@@ -117,7 +165,7 @@ def _columns(ids: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:
     return found
 
 
-def _middle(rows: Mapping[str, int], neighbours: Sequence[str]) -> float:
+def _middle(rows: Mapping[str, float], neighbours: Sequence[str]) -> float:
     known = [rows[id] for id in neighbours if id in rows]
     return sum(known) / len(known) if known else 0.0
 
@@ -134,11 +182,17 @@ def _node(node: Node, x: int, y: int) -> Markup:
     label = f"{node.name}, {node.state}" + (f", {node.note}" if node.note else "")
     box = element("rect", class_=f"box{' here' if node.here else ''}", x=x, y=y, width=WIDTH, height=HEIGHT, rx=6)
     stripe = element("rect", class_=f"fill-{node.state}", x=x, y=y + 8, width=4, height=HEIGHT - 16, rx=2)
-    name = text(middle(visible(node.name), 22), class_="name", x=x + 13, y=y + 19)
+    name = text(_short(visible(node.name), 22), class_="name", x=x + 13, y=y + 19)
     state = element("tspan", escape(node.state), class_=f"word-{node.state}")
     note = element("tspan", escape(f" \u00b7 {middle(visible(node.note), 18)}")) if node.note else Markup("")
     below = element("text", state, note, class_="note", x=x + 13, y=y + 36)
     return element("a", title(label), box, stripe, name, below, href=node.href, aria_label=visible(label))
+
+
+def _short(name: str, limit: int) -> str:
+    """The name, shortened in its middle. A number of siblings stays."""
+    first, times, number = name.rpartition(" \u00d7")
+    return f"{middle(first, limit - len(number) - 2)}{times}{number}" if times else middle(name, limit)
 
 
 def _arrow() -> Markup:
