@@ -94,6 +94,8 @@ def walk(app: App) -> Iterator[tuple[str, str, dict[str, str]]]:
     for query in ("action=cancel&state=failed", "action=resume&state=failed&task=charge"):
         yield "/confirm/{action}", f"/confirm/bulk?{query}", {"action": "bulk"}
     for queue in app.client.queues():
+        if queue.queue != "*":
+            yield "/queues/{queue}", "/queues/x", {"queue": queue.queue}
         for action in ("pause-queue", "resume-queue", "limit-queue"):
             yield "/confirm/{action}", f"/confirm/{action}?queue={queue.queue}", {"action": action}
     yield "/confirm/{action}", "/confirm/enqueue", {"action": "enqueue"}

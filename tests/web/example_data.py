@@ -58,9 +58,9 @@ shop.provider.ProviderError: 502 from payments.example: upstream timed out after
 """
 
 
-def shop(url: str) -> App:
+def shop(url: str, schema: str = "relet") -> App:
     """The shop's app. Its handlers are never run here."""
-    app = App(url)
+    app = App(url, schema=schema)
 
     @app.task(queue="billing", max_attempts=5)
     def charge(attempt: Attempt, account: str, cents: int) -> str:

@@ -22,8 +22,8 @@ from tests.web.conftest import ask, view_of
 
 
 @pytest.fixture
-def app(store_url: str) -> Iterator[App]:
-    app = example_data.shop(store_url)
+def app(store_url: str, schema: str) -> Iterator[App]:
+    app = example_data.shop(store_url, schema)
     app.client.migrate()
     yield app
     app.close()

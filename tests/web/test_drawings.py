@@ -73,6 +73,24 @@ def test_a_chart_has_a_few_round_moments_below(span: int, step: int) -> None:
     assert 4 <= len(moments) <= 8
 
 
+def test_a_spike_does_not_flatten_the_other_bars() -> None:
+    values = [10.0] * 59 + [5000.0]
+    root = parse(
+        charts.draw(Chart("x", [60.0 * n for n in range(60)], 60, [Series("a", values, "queued")], height=140))
+    )
+    (bars,) = of_class(root, "fill-queued")
+    heights = [float(height) for height in re.findall(r"v([\d.]+)", bars.attrib["d"])]
+    assert min(heights) > 50, "the usual bars fill half of the plot"
+    assert max(heights) == 100, "the spike ends at the top of the plot"
+    assert [one.text for one in of_class(root, "over")] == ["\u25b2 5k"], "and its value is written above"
+
+
+def test_values_that_vary_are_not_cut_off() -> None:
+    values = [float(n) for n in range(60)]
+    root = parse(charts.draw(Chart("x", [60.0 * n for n in range(60)], 60, [Series("a", values, "queued")])))
+    assert of_class(root, "over") == []
+
+
 def test_a_sparkline_is_as_high_as_its_greatest_value() -> None:
     root = parse(charts.sparkline([0.0, 2.0, 4.0], "label", height=20))
     heights = [float(one.attrib["height"]) for one in of_class(root, "spark")]

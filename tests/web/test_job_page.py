@@ -13,9 +13,9 @@ from tests.web.conftest import ask, view_of
 
 
 @pytest.fixture
-def app(store_url: str) -> Iterator[App]:
+def app(store_url: str, schema: str) -> Iterator[App]:
     """A handler with steps that waits for a signal."""
-    app = App(store_url)
+    app = App(store_url, schema=schema)
 
     @app.task
     def order(attempt: Attempt, number: int) -> str:

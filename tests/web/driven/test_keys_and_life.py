@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -12,11 +13,12 @@ pytest.importorskip("starlette")
 from relet import App
 from relet._web import sse
 from tests.harness import harness_of
+from tests.web import browser
 from tests.web.driven.conftest import Opens, Tab
 from tests.web.driven.views import VIEWS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Route
+    from playwright.sync_api import Browser, Route
 
 SOON = 15_000  # milliseconds
 #: A live page rests for 49 times as long as its last refresh took, which on a busy machine is long.
@@ -241,3 +243,46 @@ def test_leases_count_down(counter: tuple[App, str], opens: Opens) -> None:
     first = tab.page.evaluate(left)
     tab.page.wait_for_timeout(1600)
     assert 0 < tab.page.evaluate(left) < first <= 30
+
+
+def test_a_selection_has_its_actions_in_view_and_a_count(operator: Tab) -> None:
+    tab = operator
+    tab.go("/jobs?state=failed")
+    bar = tab.page.locator(".bulk")
+    assert bar.locator(".every").is_visible()
+    assert not bar.locator(".chosen").is_visible()
+    for index in range(2):
+        tab.page.locator("td.check input").nth(index).check()
+    assert bar.locator("[data-selected]").inner_text() == "2 selected"
+    assert not bar.locator(".every").is_visible()
+    box = bar.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 801, "without scrolling to the end of the list"
+
+
+def test_times_are_local_with_utc_as_the_tooltip(shop: App, shop_base: str, chromium: Browser) -> None:
+    job = shop.client.jobs(state="succeeded", limit=1).jobs[0]
+    with chromium.new_context(timezone_id="Asia/Kolkata") as context:
+        browser.come_in(context, shop_base)
+        page = context.new_page()
+        page.goto(f"{shop_base}/jobs/{job.id}")
+        time = page.locator(".facts time").first
+        local = job.created_at.astimezone(ZoneInfo("Asia/Kolkata"))
+        assert time.inner_text() == f"{local:%Y-%m-%d %H:%M:%S}"
+        assert time.get_attribute("title") == f"{job.created_at:%Y-%m-%d %H:%M:%S} UTC"
+        assert page.locator("[data-zone]").inner_text() == "times are Asia/Calcutta" or "Kolkata" in page.inner_text(
+            "[data-zone]"
+        )
+        label = page.locator("svg.timeline text[data-local]").first.text_content() or ""
+        assert label.startswith(f"{local:%H:%M}")
+
+
+def test_a_chart_shows_the_numbers_below_the_pointer(operator: Tab) -> None:
+    tab = operator
+    tab.go("/")
+    tab.page.locator(".chart").first.locator(".hint").last.hover(force=True)
+    readout = tab.page.locator(".readout")
+    assert "succeeded" in readout.inner_text()
+    tab.page.mouse.move(5, 5)
+    assert readout.count() == 0
+    assert tab.troubles == []

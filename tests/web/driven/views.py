@@ -60,6 +60,7 @@ VIEWS: dict[str, tuple[Address, str]] = {
     "targets": (_at("/targets"), "held by"),
     "target": (_target, "Behind it, in order"),
     "workers": (_at("/workers"), "slots in use"),
+    "queue": (_queue("/queues?name="), "Latest jobs"),
     "schedules": (_at("/schedules"), "next"),
     "schedule": (_schedule, "Latest ticks"),
     "failures": (_at("/failures"), "for example"),

@@ -18,7 +18,7 @@ from .jobs import jobs
 from .login import STYLE, refused, sign_in
 from .overview import overview
 from .page import STATIC, Page, PageContext, environment, render, respond
-from .queues import queues
+from .queues import queue, queues
 from .schedules import schedule, schedules
 from .targets import target, targets
 from .workers import workers
@@ -26,6 +26,7 @@ from .workers import workers
 PAGES: list[tuple[str, Callable[..., Page]]] = [
     ("/", overview),
     ("/queues", queues),
+    ("/queues/{queue}", queue),
     ("/jobs", jobs),
     ("/jobs/{id}", job),
     ("/chains/{id}", chain),

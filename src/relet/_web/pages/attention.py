@@ -88,8 +88,8 @@ def _unserved(view: PageContext, unserved: Sequence[Any], alive: Sequence[Worker
     for one in unserved[:FEW]:
         title = f"No worker runs {_name(one.task)} in queue {_name(one.queue)}"
         text = f"{many(one.number, 'job is', 'jobs are')} queued, and the oldest has been due for {about(one.longest)}."
-        where = {"state": "queued", "queue": one.queue, "task": one.task}
-        buttons = [Button("Cancel them", "bulk", {"action": "cancel", **where}, danger=True), _jobs(**where)]
+        which = {"state": "queued", "queue": one.queue, "task": one.task}
+        buttons = [Button("Cancel them", "bulk", {"action": "cancel", **which}, danger=True), _jobs(**which)]
         if any(one.task in worker.tasks for worker in alive):
             text += " Let a worker serve this queue:"
             yield Problem("bad", title, text, buttons, _worker(view, one.queue))
@@ -137,7 +137,8 @@ def _late(queues: Sequence[QueueInfo], alive: Sequence[WorkerInfo]) -> Iterable[
     late = [one for one in queues if not one.paused and one.oldest is not None and one.oldest >= LATE_AFTER]
     served = [one for one in late if _served_by_any(one, alive)]
     for one in sorted(served, key=lambda one: -(one.oldest or 0.0))[:FEW]:
-        text = f"{many(one.queued, 'job is', 'jobs are')} queued, and the oldest has been due for {about(one.oldest or 0)}."
+        due = f"the oldest has been due for {about(one.oldest or 0.0)}"
+        text = f"{many(one.queued, 'job is', 'jobs are')} queued, and {due}."
         if one.max_running is not None and one.running >= one.max_running:
             text += f" Its limit of {number(one.max_running)} running jobs is reached."
         else:

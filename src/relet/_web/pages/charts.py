@@ -17,6 +17,8 @@ from .formatting import short_number
 from .svg import Value, element, percent, text, title
 
 TOP, BOTTOM = 18, 22  # pixels above and below the plot
+FEWEST = 12  # values, below which none counts as a spike
+SPIKE = 3.0  # times the 95th percentile
 ACROSS = 1000  # width of the plot in its coordinate system
 MARKS = ((600, "%H:%M"), (3600, "%H:%M"), (4 * 3600, "%H:%M"), (86400, "%a %d"), (7 * 86400, "%d %b"))
 
@@ -46,13 +48,13 @@ class Chart:
 def draw(chart: Chart) -> Markup:
     """The chart as an SVG element."""
     plot = chart.height - TOP - BOTTOM
-    axis_max = round_up(_greatest(chart))
+    axis_max = round_up(_top(chart))
     lines, labels = _grid(chart, axis_max, plot)
     shapes = [*_bars(chart, axis_max, plot), *_lines(chart, axis_max, plot), *_hints(chart, plot)]
     box = {"view_box": f"0 0 {ACROSS} {plot}", "preserve": "none", "class_": "plot"}
     drawn = element("svg", *shapes, x=0, y=TOP, width="100%", height=plot, **box)
     return element(
-        "svg", *lines, drawn, *labels, *_moments(chart),
+        "svg", *lines, drawn, *labels, *_moments(chart), *_spikes(chart, axis_max),
         class_="chart", width="100%", height=chart.height, role="img", aria_label=_summary(chart),
     )  # fmt: skip
 
@@ -76,9 +78,9 @@ def sparkline(values: Sequence[float], label: str, *, width: int = 120, height: 
     )
 
 
-def share_bar(shares: Sequence[tuple[str, str, float]], label: str) -> Markup:
-    """One bar of parts side by side: name, colour, size."""
-    total = sum(size for _, _, size in shares) or 1
+def share_bar(shares: Sequence[tuple[str, str, float]], label: str, whole: float) -> Markup:
+    """One bar of parts side by side: name, colour, size. `whole`: the size that fills the width."""
+    total = max(whole, sum(size for _, _, size in shares)) or 1
     at, parts = 0.0, []
     for name, kind, size in shares:
         if size:
@@ -99,13 +101,38 @@ def round_up(value: float) -> float:
     return float(f"{10 * power:.12g}")
 
 
-def _greatest(chart: Chart) -> float:
-    stacked = [one.values for one in chart.series if not one.line]
-    heights = [_sum(column) for column in zip(*stacked, strict=True)]
+def _top(chart: Chart) -> float:
+    """The highest value of the axis. A few spikes go beyond it if they would flatten all other values."""
+    heights = sorted(height for height in _heights(chart) if height)
+    greatest = heights[-1] if heights else 0.0
+    if len(heights) < FEWEST:
+        return greatest
+    usual = heights[math.ceil(len(heights) * 0.95) - 1]
+    return usual * 1.25 if greatest > SPIKE * usual else greatest
+
+
+def _heights(chart: Chart) -> list[float]:
+    """The height of each step: of its stacked bars, or of its highest line."""
+    bars = [one.values for one in chart.series if not one.line]
+    heights = [_sum(column) for column in zip(*bars, strict=True)] or [0.0] * len(chart.starts)
     for one in chart.series:
         if one.line:
-            heights += [value for value in one.values if value is not None]
-    return max(heights, default=0.0)
+            heights = [max(height, value or 0.0) for height, value in zip(heights, one.values, strict=True)]
+    return heights
+
+
+def _spikes(chart: Chart, axis_max: float) -> list[Markup]:
+    """The values of steps that go beyond the axis. Of neighbours only the highest is labelled."""
+    each, parts, before = 1 / max(len(chart.starts), 1), [], -1.0
+    beyond = [(height, index) for index, height in enumerate(_heights(chart)) if height > axis_max]
+    for height, index in sorted(sorted(beyond, reverse=True)[:3], key=lambda one: one[1]):
+        share = (index + 0.5) * each
+        if before < 0 or share - before > 0.12:
+            anchor = "start" if share < 0.06 else "end" if share > 0.94 else "middle"
+            label = f"\u25b2 {chart.format_value(height)}"
+            parts.append(text(label, class_="tick over", x=percent(share), y=TOP - 5, text_anchor=anchor))
+            before = share
+    return parts
 
 
 def _sum(values: Iterable[float | None]) -> float:
@@ -133,7 +160,9 @@ def _moments(chart: Chart) -> list[Markup]:
         share = (mark - first) / (last - first)
         anchor = "start" if share < 0.06 else "end" if share > 0.94 else "middle"
         label = datetime.fromtimestamp(mark, UTC).strftime(form)
-        parts.append(text(label, class_="tick", x=percent(share), y=chart.height - 6, text_anchor=anchor))
+        form_name = "day" if "d" in form else "minute"
+        where: dict[str, Value] = {"x": percent(share), "y": chart.height - 6, "text_anchor": anchor}
+        parts.append(text(label, class_="tick", data_at=str(mark), data_local=form_name, **where))
     return parts
 
 
@@ -155,7 +184,7 @@ def _bars(chart: Chart, axis_max: float, plot: int) -> list[Markup]:
         steps = []
         for index, value in enumerate(one.values):
             if value:
-                height = plot * value / axis_max
+                height = min(plot * value / axis_max, max(plot - plot * base[index] / axis_max, 0.0))
                 y = plot - plot * base[index] / axis_max - height
                 steps.append(f"M{index * each + gap / 2:.1f} {y:.2f}h{each - gap:.2f}v{height:.2f}h{gap - each:.2f}z")
                 base[index] += value
@@ -174,7 +203,7 @@ def _lines(chart: Chart, axis_max: float, plot: int) -> list[Markup]:
         path, before = [], False
         for index, value in enumerate(one.values):
             if value is not None:
-                x, y = (index + 0.5) * each, plot - plot * value / axis_max
+                x, y = (index + 0.5) * each, max(plot - plot * value / axis_max, 0.0)
                 alone = not before and (index + 1 >= len(one.values) or one.values[index + 1] is None)
                 path.append(
                     f"M{x - each / 3:.1f} {y:.2f}h{each * 2 / 3:.1f}"
@@ -200,7 +229,8 @@ def _hints(chart: Chart, plot: int) -> list[Markup]:
         if texts:
             when = datetime.fromtimestamp(start, UTC).strftime(form)
             hint = title(f"{when} UTC: {', '.join(texts)}")
-            parts.append(element("rect", hint, class_="hint", x=index * each, y=0, width=each, height=plot))
+            box: dict[str, Value] = {"x": index * each, "y": 0, "width": each, "height": plot}
+            parts.append(element("rect", hint, class_="hint", data_at=str(start), **box))
     return parts
 
 

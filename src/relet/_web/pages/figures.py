@@ -106,10 +106,10 @@ class History:
     anything: bool
 
 
-def history(view: PageContext, which: Range) -> History:
-    """Read the statistics of a range and draw its charts."""
+def history(view: PageContext, which: Range, queue: str = "*") -> History:
+    """Read the statistics of a range and draw its charts, of one queue or of all together."""
     since = view.now - timedelta(seconds=which.seconds)
-    found = steps(view.client.stats(since=since, queue="*"), which, view.now)
+    found = steps(view.client.stats(since=since, queue=queue), which, view.now)
     succeeded = sum(step.counts.get("succeeded", 0) for step in found)
     return History(draw_all(found, which), succeeded, any(step.ended or step.gauges for step in found))
 
@@ -157,7 +157,7 @@ def _quantiles(
 ) -> Figure:
     usual = Series("p50", [one.quantile(0.5) if one else None for one in all_of], "usual", line=True)
     slow = Series("p95", [one.quantile(0.95) if one else None for one in all_of], "slow", line=True)
-    legend = [("half within (p50)", "usual"), ("95 of 100 within (p95)", "slow")]
+    legend = [("p50 (median)", "usual"), ("p95", "slow")]
     return _figure(title, note, legend, found, which, [usual, slow], duration)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -24,7 +25,25 @@ def _argument(name: str, text: str) -> Any:
     one = FILTERS[name]
     if one.comparison == "one_of":
         return text.split(",")
+    if one.comparison == "has":
+        return _form_arguments(text)
     return _form_time(name, text) if one.is_time else text
+
+
+def _form_arguments(text: str) -> str | dict[str, Any]:
+    """Arguments as JSON, or as the list of jobs displays them: account="acct-7", cents=500. Quotes may be left out."""
+    if text.lstrip().startswith("{"):
+        return text
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip():
+            raise InvalidInput(f'arguments must be such as account=7, or JSON: {{"account": 7}}, not {text[:80]!r}')
+        try:
+            found[name.strip()] = json.loads(value)
+        except ValueError:
+            found[name.strip()] = value.strip()
+    return found
 
 
 def _form_time(name: str, text: str) -> datetime:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
-from ..._core.redact import without_passwords
+from ..._core.codecs import codec_of
+from ..._core.job import Job
+from ..._core.redact import Redact, without_passwords
 from ..._core.text import duration as format_duration
 
 LINE = 120  # characters of a text in a list
@@ -79,6 +83,25 @@ def pretty(text: str) -> str:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):
         return text
+
+
+def arguments_line(job: Job[Any], redact: Redact, limit: int = 200) -> str:
+    """The arguments of a job on one line: account="acct-7", cents=500. Empty if a codec encodes them."""
+    if codec_of(job.payload_json) is not None or len(job.payload_json) > WHOLE:
+        return ""
+    try:
+        arguments = json.loads(redact(job.payload_json))
+        if isinstance(arguments, dict):
+            pairs = (f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
+            return cut(", ".join(pairs), limit)
+        return cut(json.dumps(arguments, ensure_ascii=False), limit)
+    except (ValueError, RecursionError):
+        return ""
+
+
+def arguments_of(jobs: Iterable[Job[Any]], redact: Redact) -> dict[str, str]:
+    """The line of arguments of each job, by its id."""
+    return {job.id: arguments_line(job, redact) for job in jobs}
 
 
 def json_source(value: object) -> str:

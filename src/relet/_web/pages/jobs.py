@@ -12,6 +12,7 @@ from ..._core.verbs import BULK, Verb
 from ..._core.views import counted_at
 from ...errors import InvalidInput
 from . import filters
+from .formatting import arguments_of
 from .job import job
 from .page import Page, PageContext
 from .queues import totals
@@ -19,7 +20,7 @@ from .queues import totals
 AT_ONCE = 50
 SCAN = 20_000  # jobs that are read for one page
 MAX_COUNTED = 10_000
-FIRST_FILTERS = ("state", "task", "queue", "error")  # the form displays the others on request
+FIRST_FILTERS = ("state", "task", "queue", "payload", "error")  # the form displays the others on request
 
 
 def jobs(view: PageContext) -> Page:
@@ -45,6 +46,7 @@ def jobs(view: PageContext) -> Page:
     context: dict[str, Any] = {
         "criteria": criteria,
         "jobs": found,
+        "arguments_of": arguments_of(found, view.redact),
         "next_cursor": page.cursor if page else None,
         "searched_to": datetime.fromtimestamp(id_time(page.cursor), UTC) if page and page.cursor else None,
         "short": bool(page and page.cursor and len(found) < AT_ONCE),

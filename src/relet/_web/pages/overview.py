@@ -8,6 +8,7 @@ from . import cache, figures
 from .attention import problems
 from .page import Page, PageContext
 from .queues import totals
+from .schedules import rhythm
 from .workers import capacity
 
 FEW = 6
@@ -23,6 +24,9 @@ def overview(view: PageContext) -> Page:
     oldest = [one.oldest for one in queues if one.oldest is not None]
     context = {
         "problems": problems(view),
+        "is_new": not history.anything and not queues and not workers,
+        "example_task": next(iter(sorted(view.tasks)), ""),
+        "rhythm": rhythm,
         "which": which,
         "ranges": figures.RANGES,
         "totals": totals(queues),

@@ -76,6 +76,10 @@ class PageContext:
         """The URL of a schedule's page."""
         return self._named("/schedules", name)
 
+    def queue_link(self, name: str) -> str:
+        """The URL of a queue's page."""
+        return self._named("/queues", name)
+
     def _named(self, path: str, name: str) -> str:
         # Browsers and proxies rewrite paths with dots, or with quoted slashes.
         if name.strip(".") == "" or "/" in name or "\\" in name:

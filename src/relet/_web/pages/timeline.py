@@ -301,8 +301,14 @@ def _moments(life: Life, scale: Scale, height: int) -> list[Markup]:
         anchor = "start" if share < 0.1 else "end" if share > 0.9 else "middle"
         at = percent(share)
         parts.append(element("line", class_="grid", x1=at, x2=at, y1=HEAD - 4, y2=height - FOOT + 4))
-        parts.append(text(_time(moment, span), class_="tick", x=at, y=12, text_anchor=anchor))
+        parts.append(_time_label(moment, span, x=at, y=12, text_anchor=anchor))
     return parts
+
+
+def _time_label(moment: float, span: float, **where: Value) -> Markup:
+    """The label of a time, in UTC. The script of the page replaces it by the local time."""
+    form = "fraction" if span < 10 else "time" if span < 86400 else "moment"
+    return text(_time(moment, span), class_="tick", data_at=f"{moment:.3f}", data_local=form, **where)
 
 
 def _now_line(share: float, height: int) -> Markup:

@@ -69,7 +69,8 @@
       if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
       return;
     }
-    if (old.matches("time[data-when], time[data-until], time[data-since]") && old.dateTime === fresh.dateTime) return;
+    if (old.matches("time[data-when], time[data-until], time[data-since], time[data-local]") && old.dateTime === fresh.dateTime) return;
+    if (old.matches("text[data-local]") && old.dataset.at === fresh.dataset.at && old.dataset.local === fresh.dataset.local) fresh.textContent = old.textContent;
     if (old.hasAttribute("data-live-switch")) return;
     if (old.matches("progress[data-until]")) { old.dataset.until = fresh.dataset.until; old.max = fresh.max; return; }
     const stays = kept(old);
@@ -106,6 +107,7 @@
     }
     reveal();
     tick();
+    localize();
   }
   function reveal() { // controls that need the script
     for (const one of $$("[data-theme-switch], [data-help], [data-all]")) one.hidden = false;
@@ -192,6 +194,51 @@
     if (!number && waiting) show(waiting);
   }
 
+  // Charts: the numbers of the step below the pointer
+  let readout = null;
+  function onPointer(event) {
+    const hint = event.target.closest && event.target.closest(".chart .hint");
+    if (!hint) { if (readout) { readout.remove(); readout = null; } return; }
+    const native = $("title", hint);
+    if (native) { hint.dataset.text = native.textContent; native.remove(); } // else the browser shows it as well
+    if (!readout) { readout = document.createElement("div"); readout.className = "readout"; document.body.append(readout); }
+    const [when, ...rest] = hint.dataset.text.split(" UTC: ");
+    const at = new Date(Number(hint.dataset.at) * 1000);
+    readout.textContent = [`${local(at, when.includes(" ") ? "hour" : "minute")}`, ...rest.join(" UTC: ").split(", ")].join("\n");
+    const box = readout.getBoundingClientRect();
+    readout.style.left = `${Math.min(event.clientX + 14, innerWidth - box.width - 8)}px`;
+    readout.style.top = `${Math.max(event.clientY - box.height - 12, 8)}px`;
+  }
+
+  // Local times; the time in UTC is the tooltip
+  const FORMS = {
+    time: { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
+    fraction: { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hourCycle: "h23" },
+    minute: { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+    hour: { weekday: "short", day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+    day: { weekday: "short", day: "2-digit" },
+    moment: { day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+    full: { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
+  };
+  function local(date, form) {
+    if (form === "full") { // 2026-11-16 07:20:11, as in UTC
+      const part = Object.fromEntries(new Intl.DateTimeFormat("en-GB", FORMS.full).formatToParts(date).map(({ type, value }) => [type, value]));
+      return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second}`;
+    }
+    return new Intl.DateTimeFormat("en-GB", FORMS[form] || FORMS.time).format(date);
+  }
+  function localize() {
+    for (const time of $$("time[data-local]")) {
+      const text = local(new Date(Date.parse(time.dateTime)), time.dataset.local);
+      if (time.textContent !== text) time.textContent = text;
+    }
+    for (const label of $$("svg text[data-local]")) {
+      const text = local(new Date(Number(label.dataset.at) * 1000), label.dataset.local);
+      if (label.textContent !== text) label.textContent = text;
+    }
+    for (const zone of $$("[data-zone]")) zone.textContent = `times are ${Intl.DateTimeFormat().resolvedOptions().timeZone.replace("_", " ")}`;
+  }
+
   // Keyboard shortcuts
   let before = "";
   function move(by) {
@@ -232,12 +279,14 @@
     document.addEventListener("click", onClick);
     document.addEventListener("submit", onSubmit);
     document.addEventListener("change", onChange);
+    document.addEventListener("pointermove", onPointer, { passive: true });
     document.addEventListener("keydown", onKey);
     document.addEventListener("visibilitychange", () => (document.hidden ? stopListening() : listen()));
     document.addEventListener("focusout", () => setTimeout(() => { if (waiting) show(waiting); }, 200));
     $("#confirm").addEventListener("close", () => { if (opener && opener.isConnected) opener.focus(); opener = null; });
     const current = $(".side nav [aria-current]");
     if (current && innerWidth <= 900) current.scrollIntoView({ inline: "center", block: "nearest" });
+    localize();
     setInterval(tick, 1000);
     count();
     listen();
