@@ -8,6 +8,7 @@ from ..._core.cron import Cron, Every
 from ..._core.job import utc
 from ..._core.schedule import ScheduleInfo, zone_of
 from ...errors import InvalidInput
+from .cron_words import cron_words
 from .formatting import duration, pretty
 from .page import Page, PageContext, PageNotFound
 
@@ -22,7 +23,7 @@ def schedules(view: PageContext) -> Page:
     found = view.client.schedules.all()
     late = max((one.next_at for one in found if one.next_at), default=view.now)
     found.sort(key=lambda one: (one.paused, one.next_at or late, one.name))
-    return Page("Schedules", "schedules.html", {"schedules": found, "rhythm": rhythm})
+    return Page("Schedules", "schedules.html", {"schedules": found, "rhythm": rhythm, "expression": expression})
 
 
 def schedule(view: PageContext, name: str) -> Page:
@@ -37,6 +38,7 @@ def schedule(view: PageContext, name: str) -> Page:
         "ticks": ticks,
         "jobs": jobs,
         "rhythm": rhythm,
+        "expression": expression,
         "payload": pretty(view.redact(found.payload_json)),
         "upcoming": upcoming(found),
     }
@@ -58,5 +60,10 @@ def upcoming(info: ScheduleInfo) -> list[datetime]:
 
 
 def rhythm(info: ScheduleInfo) -> str:
-    """The cron expression, or the interval in words."""
-    return info.when if info.every is None else f"every {duration(info.every)}"
+    """The interval, or the cron expression, in words; an expression of an unusual kind as it is."""
+    return f"every {duration(info.every)}" if info.every is not None else cron_words(info.cron or "") or info.when
+
+
+def expression(info: ScheduleInfo) -> str:
+    """The cron expression, if `rhythm` does not contain it."""
+    return info.cron or "" if info.every is None and cron_words(info.cron or "") else ""
