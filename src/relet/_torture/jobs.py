@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 from typing import Any
 
 from msgspec import Struct
@@ -33,6 +35,24 @@ class Violation(Struct, frozen=True):
 Invariant = Callable[["Jobs"], Iterator[Violation]]
 
 
+class Intervals:
+    """The times in which faults struck. A search reads those near a time only: a long run has thousands."""
+
+    def __init__(self, intervals: Iterable[Interval] = ()) -> None:
+        self._sorted = sorted(intervals)
+        self._begins = [begin for begin, _ in self._sorted]
+        self._latest_ends = list(accumulate((end for _, end in self._sorted), max))
+
+    def __iter__(self) -> Iterator[Interval]:
+        return iter(self._sorted)
+
+    def within(self, since: float, until: float) -> list[Interval]:
+        """Those that a worker may have felt within a time: it needs a moment to recover."""
+        first = bisect_left(self._latest_ends, since - RECOVERY)
+        last = bisect_right(self._begins, until + CLOCK)
+        return [one for one in self._sorted[first:last] if one[1] >= since - RECOVERY]
+
+
 class Jobs:
     """The history by job."""
 
@@ -57,13 +77,19 @@ class Jobs:
             is_leased = record.after.get("state") == "running" and record.table == "jobs"
             if is_leased and record.after["expires_at"] != record.before.get("expires_at"):
                 self.leases[record.job, record.after["version"]].append(record)
-        self._struck = loaded.faults_of("workers")
+        struck = loaded.faults_of("workers")
         for pid, intervals in loaded.stops_beside_others().items():
-            self._struck[pid] += intervals
-        self._disturbed = loaded.faults_of("disturbed")
-        self._stopped = loaded.faults_of("stopped")
-        self._signalled = loaded.faults_of("signalled")
-        self.for_all = loaded.faults_for_all()
+            struck[pid] += intervals
+        self._struck = _by_pid(struck)
+        self._disturbed = _by_pid(loaded.faults_of("disturbed"))
+        self._stopped = _by_pid(loaded.faults_of("stopped"))
+        self._signalled = _by_pid(loaded.faults_of("signalled"))
+        self._for_all = Intervals(loaded.faults_for_all())
+        self._workers = [
+            (event.fields["process"], event.at + RECOVERY, self._death(event.fields["process"], event.at))
+            for event in loaded.events["started"]
+            if event.fields["program"].startswith(facts.WORKERS)
+        ]  # process, when it could work, when it was killed
 
     def _was_refused(self, start: Event) -> bool:
         """Whether the worker refused the start after its middlewares: the lease might have expired."""
@@ -89,55 +115,57 @@ class Jobs:
         seconds: float = record.after["expires_at"] - record.at
         return self.local(record) + seconds
 
+    def _death(self, pid: int, since: float) -> float:
+        """When a process was killed."""
+        return min((begin for begin, end in self._stopped[pid] if math.isinf(end) and begin > since), default=math.inf)
+
     def could_not_run(self, worker: str, moment: float) -> bool:
         """Whether the worker was dead, stopped or without a connection then, and had been for a while."""
-        faults = self._stopped.get(pid_of(worker), ())
-        return any(begin + RECOVERY < moment < end - CLOCK for begin, end in faults)
+        return any(begin + RECOVERY < moment < end - CLOCK for begin, end in self._stopped[pid_of(worker)])
 
     def is_excused(self, worker: str, since: float, until: float) -> bool:
         """Whether a fault that may cost leases struck the worker within a time."""
-        return bool(_within(self._struck.get(pid_of(worker), []), since, until))
+        return bool(self._struck[pid_of(worker)].within(since, until))
 
     def could_not_renew(self, worker: str, since: float, until: float) -> bool:
         """Whether faults of its connections, with or without others that struck all workers, left a worker no time
         for a renewal, which it sends three times in a lease. Faults that strike all workers alone explain nothing."""
         beat = self.loaded.settings.lease / 3
-        own = _within(self._disturbed.get(pid_of(worker), []), since, until)
+        own = self._disturbed[pid_of(worker)].within(since, until)
         if not own:
             return False
-        return not _has_gap([*own, *self._all(since, until)], since + beat, until, beat)
+        return not _has_gap([*own, *self._for_all.within(since, until)], since + beat, until, beat)
 
     def could_reap(self, since: float, until: float) -> bool:
         """Whether a worker was undisturbed within a time for as long as it may take to reap."""
         effects = (self._struck, self._disturbed, self._stopped, self._signalled)
-        for event in self.loaded.events["started"]:
-            pid, ready = event.fields["process"], event.at + RECOVERY
-            if not event.fields["program"].startswith(facts.WORKERS) or ready > until:
+        for_all = self._for_all.within(since, until)
+        for pid, ready, death in self._workers:
+            if ready > until or death < since:
                 continue
-            faults = [one for by_pid in effects for one in _within(by_pid.get(pid, []), ready, until)]
-            if _has_gap([*faults, *self._all(since, until)], max(since, ready), until, RESCUED_WITHIN):
+            begin = max(since, ready)
+            faults = [one for by_pid in effects for one in by_pid[pid].within(begin, until)]
+            if _has_gap([*faults, *for_all], begin, until, RESCUED_WITHIN):
                 return True
         return False
 
     def has_just_recovered(self, start: Event) -> bool:
         """Whether its worker was stopped between the check of the lease and the record of the start."""
-        faults = self._stopped.get(pid_of(start.fields["worker"]), ())
+        faults = self._stopped[pid_of(start.fields["worker"])]
         return any(begin <= start.at <= end + 0.2 for begin, end in faults if not math.isinf(end))
 
     def longest_exit(self, pid: int, since: float, until: float) -> float:
         """Seconds that a process may take to end: for its attempts, the longest of which blocks the event loop for one
         and a half leases, and while it was stopped or had no connection."""
         lease, faults = self.loaded.settings.lease, [self._struck, self._disturbed, self._stopped]
-        away = [one for by_pid in faults for one in _within(by_pid.get(pid, []), since, until)]
-        lost = sum(min(end, until) - max(begin, since) + RECOVERY for begin, end in [*away, *self._all(since, until)])
+        away = [one for by_pid in faults for one in by_pid[pid].within(since, until)]
+        away += self._for_all.within(since, until)
+        lost = sum(min(end, until) - max(begin, since) + RECOVERY for begin, end in away)
         return facts.SHUTDOWN_TIMEOUT + 1.5 * lease + EXIT_WITHIN + lost
-
-    def _all(self, since: float, until: float) -> list[Interval]:
-        return _within(self.for_all, since, until)
 
     def had_outage(self, since: float, until: float) -> bool:
         """Whether a fault struck all workers within a time, for longer than a moment."""
-        return any(end - begin > MOMENT for begin, end in self._all(since, until))
+        return any(end - begin > MOMENT for begin, end in self._for_all.within(since, until))
 
 
 def pid_of(worker: str) -> int:
@@ -145,8 +173,8 @@ def pid_of(worker: str) -> int:
     return int(worker.rsplit(":", 2)[1])
 
 
-def _within(faults: list[Interval], since: float, until: float) -> list[Interval]:
-    return [(begin, end) for begin, end in faults if begin <= until + CLOCK and end + RECOVERY >= since]
+def _by_pid(faults: dict[int, list[Interval]]) -> defaultdict[int, Intervals]:
+    return defaultdict(Intervals, {pid: Intervals(intervals) for pid, intervals in faults.items()})
 
 
 def _has_gap(faults: list[Interval], since: float, until: float, seconds: float) -> bool:
