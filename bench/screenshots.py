@@ -93,6 +93,7 @@ def take(folder: Path, suffix: str, scheme: str, wanted: list[str], to: Path) ->
     try:
         with browser.serving(app) as url, browser.browsing(fonts) as chromium:
             how = {"viewport": {"width": width, "height": height}, "color_scheme": scheme, "device_scale_factor": scale}
+            example_data.here_again(app)  # the first page is the overview, which says which workers run
             page, blank = browser.signed_in(chromium, url, **how), chromium.new_page()
             for name, address in example_data.views(app).items():
                 if wanted and name not in wanted:

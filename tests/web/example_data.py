@@ -447,6 +447,7 @@ def views(app: App) -> dict[str, str]:
         "overview": "/",
         "overview-month": "/?range=30d",
         "queues": "/queues",
+        "queue": "/queues/billing",
         "jobs": "/jobs",
         "job": f"/jobs/{first(task='transcode_video')}",
         "job-steps": f"/jobs/{first(task='fulfil_order', state='succeeded')}",

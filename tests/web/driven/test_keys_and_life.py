@@ -277,6 +277,18 @@ def test_times_are_local_with_utc_as_the_tooltip(shop: App, shop_base: str, chro
         assert label.startswith(f"{local:%H:%M}")
 
 
+def test_times_in_sentences_are_local_too(shop: App, shop_base: str, chromium: Browser) -> None:
+    job = next(one for one in shop.client.jobs(task="fulfil_order", state="pending").jobs if one.awaits)
+    with chromium.new_context(timezone_id="Asia/Kolkata") as context:
+        browser.come_in(context, shop_base)
+        page = context.new_page()
+        page.goto(f"{shop_base}/jobs/{job.id}")
+        due = f"{job.run_at.astimezone(ZoneInfo('Asia/Kolkata')):%Y-%m-%d %H:%M:%S}"
+        assert page.inner_text(".why").endswith(f"or until {due}")
+        assert due in page.inner_text("table.steps")
+        assert "UTC" not in page.inner_text("#main")
+
+
 def test_a_chart_shows_the_numbers_below_the_pointer(operator: Tab) -> None:
     tab = operator
     tab.go("/")

@@ -236,6 +236,10 @@
       const text = local(new Date(Number(label.dataset.at) * 1000), label.dataset.local);
       if (label.textContent !== text) label.textContent = text;
     }
+    for (const sentence of $$("[data-sentence] bdi, [data-sentence]:not(:has(bdi)), .step .bar-label .quiet")) {
+      const found = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/.exec(sentence.textContent); // the first is ours, others may be a job's
+      if (found) sentence.textContent = sentence.textContent.replace(found[0], local(new Date(found[0].replace(" UTC", "Z")), "full"));
+    }
     for (const zone of $$("[data-zone]")) zone.textContent = `times are ${Intl.DateTimeFormat().resolvedOptions().timeZone.replace("_", " ")}`;
   }
 
