@@ -9,21 +9,25 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
 from relet import App, State
+from tests.conftest import PG_KINDS, SERVERS
+from tests.databases import Database
 
 HEAD = """
 import threading
 from contextlib import asynccontextmanager
 from relet import App, Worker
+from relet.web import create_app
 
-queue = App({url!r})
+queue = App({url!r}, schema={schema!r})
 
 @queue.task
 async def greet(name: str) -> str:
@@ -43,16 +47,17 @@ def break_worker() -> None:
 async def lifespan(app):
     async with queue.worker(concurrency=4, poll_interval=0.1):
         yield
+
+dashboard = create_app(queue, operate={{"ada": "a token of 16 characters"}})
 """
 
 FASTAPI = """
 from typing import Annotated
 from fastapi import Depends, FastAPI
 from relet import AsyncClient
-from relet.web import create_app
 
 app = FastAPI(lifespan=lifespan)
-app.mount("/queue", create_app(queue, operate={{"ada": "a token of 16 characters"}}))
+app.mount("/queue", dashboard)
 
 def client() -> AsyncClient:
     return queue.aclient
@@ -76,7 +81,7 @@ async def break_it() -> str:
 STARLETTE = """
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 async def enqueue(request):
     return JSONResponse((await greet.aenqueue(request.path_params["name"])).id)
@@ -89,15 +94,17 @@ async def break_it(request):
     return JSONResponse("broken")
 
 routes = [Route("/greet/{{name}}", enqueue, methods=["POST"]), Route("/slow", enqueue_slow, methods=["POST"]),
-          Route("/break", break_it, methods=["POST"])]
+          Route("/break", break_it, methods=["POST"]), Mount("/queue", dashboard)]
 app = Starlette(routes=routes, lifespan=lifespan)
 """
 
 LITESTAR = """
-from litestar import Litestar, post
+from litestar import Litestar, asgi, post
+from litestar.params import FromPath
+from litestar.types import Receive, Scope, Send
 
 @post("/greet/{{name:str}}")
-async def enqueue(name: str) -> str:
+async def enqueue(name: FromPath[str]) -> str:
     return (await greet.aenqueue(name)).id
 
 @post("/slow")
@@ -109,13 +116,21 @@ async def break_it() -> str:
     break_worker()
     return "broken"
 
-app = Litestar([enqueue, enqueue_slow, break_it], lifespan=[lifespan])
+@asgi("/queue", is_mount=True, copy_scope=True)
+async def mounted(scope: Scope, receive: Receive, send: Send) -> None:
+    path = "/queue" + (scope["path"].rstrip("/") or "/")  # Litestar has cut the path of the mount, and added a slash
+    await dashboard({**scope, "root_path": "/queue", "path": path}, receive, send)
+
+app = Litestar([enqueue, enqueue_slow, break_it, mounted], lifespan=[lifespan])
 """
 
 FLASK = """
+from a2wsgi import ASGIMiddleware
 from flask import Flask
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 app = Flask(__name__)
+app.wsgi_app = DispatcherMiddleware(app.wsgi_app, {{"/queue": ASGIMiddleware(dashboard)}})
 {start}
 
 @app.post("/greet/<name>")
@@ -133,9 +148,8 @@ def break_it() -> str:
 """
 
 GUNICORN = """
-from shop import queue
-
 def post_worker_init(worker):
+    from shop import queue  # not above: a fork has no copy of the threads of its parent
     worker.relet = queue.worker(concurrency=4, poll_interval=0.1)
     worker.relet.start()
 
@@ -150,21 +164,22 @@ def uvicorn(program: str) -> tuple[str, list[str]]:
     return program, ["uvicorn", "shop:app", "--host", "127.0.0.1", "--port"]
 
 
-SERVERS = {
+PROGRAMS = {
     "fastapi": uvicorn(FASTAPI),
     "starlette": uvicorn(STARLETTE),
     "litestar": uvicorn(LITESTAR),
-    "flask run": (FLASK.format(start=START), ["flask", "--app", "shop", "run", "--no-debugger", "--port"]),
-    "gunicorn": (FLASK.format(start=""), ["gunicorn", "shop:app", "--config", "gunicorn.conf.py", "--bind"]),
+    "flask run": (FLASK.replace("{start}", START), ["flask", "--app", "shop", "run", "--no-debugger", "--port"]),
+    "gunicorn": (FLASK.replace("{start}", ""), ["gunicorn", "shop:app", "--config", "gunicorn.conf.py", "--bind"]),
 }
 WITHIN = 60.0
 
 
 @contextmanager
-def serving(name: str, url: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(name: str, database: Database, folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server of this kind, which answers requests; and its address."""
-    program, command = SERVERS[name]
-    (folder / "shop.py").write_text(HEAD.format(url=url) + program.replace("{{", "{").replace("}}", "}"))
+    program, command = PROGRAMS[name]
+    head = HEAD.replace("{url!r}", repr(database.url)).replace("{schema!r}", repr(database.schema))
+    (folder / "shop.py").write_text((head + program).replace("{{", "{").replace("}}", "}"))
     (folder / "gunicorn.conf.py").write_text(GUNICORN)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -193,14 +208,27 @@ def wait_for_port(port: int, server: subprocess.Popen[str], folder: Path) -> Non
     pytest.fail(server_output(folder))
 
 
-@pytest.fixture(params=SERVERS)
+@pytest.fixture(params=PROGRAMS)
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(params=["sqlite", *PG_KINDS])
+def database(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Database]:
+    """A SQLite file, or a schema of PostgreSQL that does not exist yet."""
+    if request.param == "sqlite":
+        yield Database("sqlite", f"sqlite:///{tmp_path}/jobs.db", "relet")
+    else:
+        server = request.config.stash[SERVERS].get(request.param)
+        yield Database(request.param, server.dsn, schema)
+        server.drop_schema(schema)
+
+
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/jobs.db"
+def app(database: Database) -> Iterator[App]:
+    with database.app() as app:
+        app.client.migrate()
+        yield app
 
 
 def posted(address: str, path: str) -> str:
@@ -209,47 +237,72 @@ def posted(address: str, path: str) -> str:
     return answer.text.strip('"')
 
 
-def test_a_server_runs_jobs_and_lets_them_end_when_it_is_stopped(kind: str, url: str, tmp_path: Path) -> None:
-    with App(url) as app, serving(kind, url, tmp_path) as (server, address):
+def until(condition: Callable[[], bool], folder: Path) -> None:
+    give_up = time.monotonic() + WITHIN
+    while not condition():
+        assert time.monotonic() < give_up, server_output(folder)
+        time.sleep(0.02)
+
+
+def state(app: App, job: str) -> State:
+    found = app.client.get(job)
+    assert found is not None
+    return found.state
+
+
+def test_a_server_runs_jobs_and_lets_them_end_when_it_is_stopped(
+    kind: str, app: App, database: Database, tmp_path: Path
+) -> None:
+    with serving(kind, database, tmp_path) as (server, address):
         assert app.client.result(posted(address, "/greet/Ada"), timeout=WITHIN) == "Hello, Ada"
-        if kind == "fastapi":
-            signed_in = {"Authorization": "Bearer a token of 16 characters"}
-            assert httpx.get(f"{address}/queue/health", headers=signed_in, timeout=WITHIN).is_success
         job = posted(address, "/slow")
-        give_up = time.monotonic() + WITHIN
-        while (found := app.client.get(job)) is not None and found.state is not State.RUNNING:
-            assert time.monotonic() < give_up
-            time.sleep(0.02)
+        until(lambda: state(app, job) is State.RUNNING, tmp_path)
         server.send_signal(signal.SIGINT if kind == "flask run" else signal.SIGTERM)
         server.wait(WITHIN)
-        found = app.client.get(job)
-        assert found is not None
-        assert found.state is State.SUCCEEDED, server_output(tmp_path)
-        assert [worker.state for worker in app.client.workers() if worker.state == "live"] == []
+        assert state(app, job) is State.SUCCEEDED, server_output(tmp_path)
+        assert app.client.workers() == []
 
 
-def test_a_server_does_not_go_on_without_its_worker(kind: str, url: str, tmp_path: Path) -> None:
-    with serving(kind, url, tmp_path) as (server, address):
+def test_a_server_shows_the_dashboard_at_a_path_of_its_own(
+    kind: str, app: App, database: Database, tmp_path: Path
+) -> None:
+    signed_in = {"Authorization": "Bearer a token of 16 characters"}
+    with serving(kind, database, tmp_path) as (_, address):
+        job = posted(address, "/greet/Ada")
+        app.client.result(job, timeout=WITHIN)
+        assert httpx.get(f"{address}/queue/health", headers=signed_in, timeout=WITHIN).is_success
+        page = httpx.get(f"{address}/queue/jobs/{job}", headers=signed_in, timeout=WITHIN)
+        assert page.is_success
+        assert "/queue/static/" in page.text, "links begin with the path of the mount"
+        assert "Hello, Ada" in page.text
+        refused = httpx.get(f"{address}/queue/api/jobs", timeout=WITHIN)
+        assert refused.status_code == 401
+
+
+def test_a_server_does_not_go_on_without_its_worker(kind: str, app: App, database: Database, tmp_path: Path) -> None:
+    with serving(kind, database, tmp_path) as (server, address):
         posted(address, "/break")
         if kind == "gunicorn":  # its master replaces the process
-            give_up = time.monotonic() + WITHIN
-            while server_output(tmp_path).count("Booting worker") < 2:
-                assert time.monotonic() < give_up, server_output(tmp_path)
-                time.sleep(0.05)
+            until(lambda: server_output(tmp_path).count("Booting worker") > 1, tmp_path)
         else:
             server.wait(WITHIN)
         assert "The worker has ended by an error" in server_output(tmp_path)
         assert "the worker is broken" in server_output(tmp_path)
 
 
-def test_a_server_does_not_start_without_its_worker(kind: str, url: str, tmp_path: Path) -> None:
-    with App(url) as app:
-        app.client.migrate()
-    with closing(sqlite3.connect(tmp_path / "jobs.db")) as connection, connection:
-        connection.execute("update relet_migrations set oldest = 1000, version = version + 1000, release = '99.0'")
-    with suppress(pytest.fail.Exception), serving(kind, url, tmp_path) as (server, _):
+LATER_RELEASE = "update {table} set oldest = 1000, version = version + 1000, release = '99.0'"
+
+
+def test_a_server_does_not_start_without_its_worker(kind: str, app: App, database: Database, tmp_path: Path) -> None:
+    if database.is_postgres:
+        with psycopg.connect(database.url) as connection:
+            connection.execute(LATER_RELEASE.format(table=f"{database.schema}.migrations").encode())
+    else:
+        with closing(sqlite3.connect(tmp_path / "jobs.db")) as file, file:
+            file.execute(LATER_RELEASE.format(table="relet_migrations"))
+    with suppress(pytest.fail.Exception), serving(kind, database, tmp_path) as (server, _):
         server.wait(WITHIN)  # gunicorn listens before it starts the processes that serve
-    assert server_output(tmp_path).count("SchemaMismatch") > 0
+    assert "SchemaMismatch" in server_output(tmp_path)
     assert "Application startup complete" not in server_output(tmp_path)
 
 

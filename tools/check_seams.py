@@ -40,6 +40,7 @@ WAITING = {
     "_worker/processes.py": "child processes, in threads that have no other work",
     "_worker/supervisor.py": "worker processes",
     "_worker/signals.py": "the end of the thread that reads signals",
+    "_worker/embedded.py": "the start and the end of the worker, in the program around it",
 }
 
 

@@ -212,9 +212,9 @@ class App(TaskRegistry):
         """A worker that runs while a block runs: `async with app.worker():` in a lifespan, or `with app.worker():`.
 
         The options are those of `Worker`. At the end of the block, running jobs have `shutdown_timeout` to end. If the
-        worker ends by an error, the error is logged, the block is cancelled, and the error is raised at its end. With
-        `stop_program`, a program that handles SIGTERM, as servers do, is stopped by it, too. It installs no signal
-        handlers.
+        worker ends by an error, the error is logged, an `async with` block is cancelled, and the error is raised at the
+        end of the block. With `stop_program`, a program that handles SIGTERM, as servers do, is stopped by it, too; one
+        that does not is interrupted as by Ctrl-C, if the worker runs in a thread. It installs no signal handlers.
         """
         from ._worker.embedded import EmbeddedWorker
 

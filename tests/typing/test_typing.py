@@ -159,3 +159,13 @@ def test_the_consumer_also_runs() -> None:
     assert (
         consumer.charge.using(target="acct-7").draft("acct-7", 500).payload_json == '{"account":"acct-7","cents":500}'
     )
+
+
+def test_the_samples_of_web_frameworks_also_run() -> None:
+    from tests.typing import frameworks
+
+    job = frameworks.flask.test_client().post("/greetings/Ada").text
+    found = frameworks.queue.client.get(job)
+    assert found is not None
+    assert found.payload == {"name": "Ada"}
+    frameworks.queue.close()

@@ -7,6 +7,8 @@ import inspect
 import logging
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -192,17 +194,21 @@ def test_a_program_that_handles_sigterm_gets_it_when_the_worker_ends_by_an_error
     app: App, task: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     received: list[int] = []
+
+    def block(stop_program: bool) -> None:
+        with app.worker(stop_program=stop_program) as worker:
+            monkeypatch.setattr(Worker, "_check_memory", broken)
+            until(worker.returned.is_set, lambda: "the worker goes on")
+            if stop_program:
+                until(lambda: bool(received), lambda: "no SIGTERM has come")
+
     before = signal.signal(signal.SIGTERM, lambda number, frame: received.append(number))
     try:
-        with pytest.raises(RuntimeError, match="the worker is broken"), app.worker():
-            monkeypatch.setattr(Worker, "_check_memory", broken)
-            until(lambda: bool(received), lambda: "no SIGTERM has come")
-        assert received == [signal.SIGTERM]
-        monkeypatch.undo()
-        with pytest.raises(RuntimeError, match="the worker is broken"), app.worker(stop_program=False) as worker:
-            monkeypatch.setattr(Worker, "_check_memory", broken)
-            until(worker.finished.is_set, lambda: "the worker goes on")
-        assert received == [signal.SIGTERM]
+        for stop_program in (True, False):
+            with pytest.raises(RuntimeError, match="the worker is broken"):
+                block(stop_program)
+            monkeypatch.undo()
+            assert received == [signal.SIGTERM]
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -211,12 +217,18 @@ def test_a_sync_block_is_interrupted_when_the_worker_ends_by_an_error(
     app: App, task: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupted = False
-    with pytest.raises(RuntimeError, match="the worker is broken"), app.worker():
-        monkeypatch.setattr(Worker, "_check_memory", broken)
-        try:
-            until(lambda: False, lambda: "no interrupt has come")
-        except KeyboardInterrupt:
-            interrupted = True
+
+    def block() -> None:
+        nonlocal interrupted
+        with app.worker():
+            monkeypatch.setattr(Worker, "_check_memory", broken)
+            try:
+                until(lambda: False, lambda: "no interrupt has come")
+            except KeyboardInterrupt:
+                interrupted = True
+
+    with pytest.raises(RuntimeError, match="the worker is broken"):
+        block()
     assert interrupted
 
 
@@ -261,9 +273,70 @@ def test_options_are_those_of_a_worker_but_for_its_limits(app: App, task: Any) -
 
 
 def test_a_worker_is_started_once(app: App, task: Any) -> None:
+    refusal = pytest.raises(InvalidInput, match=r"started before; app\.worker\(\) makes another")
     embedded = app.worker()
     embedded.start()
-    with pytest.raises(InvalidInput, match=r"started before; app\.worker\(\) makes another"):
+    with refusal:
         embedded.start()
     embedded.stop()
     embedded.stop()
+
+    async def main() -> None:
+        embedded = app.worker()
+        async with embedded:
+            with refusal:
+                async with embedded:
+                    pytest.fail("the block must not run")
+
+    asyncio.run(main())
+
+
+def test_a_sync_block_is_refused_on_an_event_loop_which_it_would_block(app: App, task: Any) -> None:
+    async def main() -> None:
+        embedded = app.worker()
+        with pytest.raises(InvalidInput, match=r"block the event loop; in async code write: async with app\.worker"):
+            embedded.start()
+        async with embedded:
+            pass
+
+    asyncio.run(main())
+
+
+def test_without_stop_program_a_sync_block_goes_on_until_its_end(
+    app: App, task: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = False
+
+    def block() -> None:
+        nonlocal ended
+        with app.worker(stop_program=False) as worker:
+            monkeypatch.setattr(Worker, "_check_memory", broken)
+            until(worker.returned.is_set, lambda: "the worker goes on")
+            ended = True
+
+    with pytest.raises(RuntimeError, match="the worker is broken"):
+        block()
+    assert ended
+
+
+def test_a_fork_does_not_stop_the_worker_of_its_parent(tmp_path: Path) -> None:
+    """As gunicorn with --preload forks: a child inherits what the parent does at its exit."""
+    program = f"""
+import os, sys
+from relet import App
+app = App("sqlite:///{tmp_path}/jobs.db")
+@app.task
+def greet(name: str) -> str:
+    return name
+app.worker(poll_interval=0.1).start()
+child = os.fork()
+if not child:
+    sys.exit()
+assert os.waitpid(child, 0)[1] == 0
+print(app.client.result(greet.enqueue("Ada"), timeout=60))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program],
+        capture_output=True, text=True, timeout=TIMEOUT,
+    )  # fmt: skip
+    assert (ran.stdout, ran.returncode) == ("Ada\n", 0), ran.stderr

@@ -1,8 +1,9 @@
 """A worker inside another program, such as a web server: `async with app.worker():` or `with app.worker():`.
 
-A worker that ends by an error must not leave a program behind that enqueues jobs and runs none. So the block is
-cancelled, the error is raised at its end, and the program is stopped as by SIGTERM, if it handles that signal: a server
-may go on serving although its lifespan has failed (uvicorn does).
+A worker that ends by an error must not leave a program behind that enqueues jobs and runs none. So an `async with`
+block is cancelled, the error is raised at the end of the block, and the program is stopped as by SIGTERM, if it handles
+that signal, else as by Ctrl-C if the worker runs in a thread: a server may go on serving although its lifespan has
+failed (uvicorn does).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import _thread
 import asyncio
 import atexit
 import logging
+import os
 import signal
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
@@ -58,6 +60,7 @@ class EmbeddedWorker:
                 )
         self._worker = Worker(app, **options)
         self._stop_program = stop_program
+        self._process: int | None = None  # which has started it; a fork has no copy of its threads
         self._is_leaving = False  # the block has ended
         self._failure: BaseException | None = None
         self._task: asyncio.Task[None] | None = None  # of the worker, in an `async with` block
@@ -66,10 +69,16 @@ class EmbeddedWorker:
         self._thread: Thread | None = None  # of the worker, in a `with` block
         self._is_ready = SYSTEM.event()  # it works, waits for a database, or has ended
 
+    def _note_start(self) -> None:
+        if self._process is not None:
+            raise InvalidInput("this worker was started before; app.worker() makes another one")
+        self._process = os.getpid()
+
     # On an event loop
 
     async def __aenter__(self) -> Worker:
         """Start the worker. Raises the error of a worker that cannot start; an unreachable database is waited for."""
+        self._note_start()
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
         self._worker._on_ready = lambda: loop.call_soon_threadsafe(ready.set)
         self._task = loop.create_task(self._worker.run(), name="relet-worker")
@@ -118,8 +127,8 @@ class EmbeddedWorker:
 
     def start(self) -> Worker:
         """Start the worker in a thread. The end of the program stops it, unless `stop` does. Raises as `async with`."""
-        if self._thread is not None:
-            raise InvalidInput("this worker was started before; app.worker() makes another one")
+        _refuse_event_loop()
+        self._note_start()
         self._worker._on_ready = self._is_ready.set
         self._thread = SYSTEM.spawn("embedded", self._run)
         try:
@@ -127,6 +136,7 @@ class EmbeddedWorker:
         except BaseException:  # KeyboardInterrupt
             self._worker.stop()
             self._worker.stop()
+            self._thread.join()
             raise
         if self._failure is not None:
             raise self._failure
@@ -134,9 +144,12 @@ class EmbeddedWorker:
         return self._worker
 
     def stop(self) -> None:
-        """Stop the worker, and wait: running jobs have `shutdown_timeout` to end; after a Ctrl-C they are released."""
+        """Stop the worker, and wait: running jobs have `shutdown_timeout` to end; after a Ctrl-C they are released.
+
+        Does nothing in a process that was forked from the one of the worker.
+        """
         atexit.unregister(self.stop)
-        if self._thread is None:
+        if self._thread is None or self._process != os.getpid():
             return
         self._is_leaving = True
         self._worker.stop()
@@ -163,8 +176,8 @@ class EmbeddedWorker:
             self._is_ready.set()
             return
         self._fail(failure)
-        if not _handles(signal.SIGTERM):
-            _thread.interrupt_main()  # no block can be cancelled: KeyboardInterrupt in the main thread
+        if self._stop_program and not _handles(signal.SIGTERM):
+            _thread.interrupt_main()  # a block in another thread cannot be cancelled
 
     def _fail(self, failure: BaseException) -> None:
         """The worker has ended by an error while the program goes on."""
@@ -178,3 +191,11 @@ class EmbeddedWorker:
 def _handles(number: signal.Signals) -> bool:
     """Whether the program has a handler for a signal, as servers have."""
     return callable(signal.getsignal(number))
+
+
+def _refuse_event_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise InvalidInput("this would block the event loop; in async code write: async with app.worker():")
