@@ -131,6 +131,13 @@ def test_a_worker_that_reloads_runs_the_changed_task(project: Project) -> None:
             worker.wait()
 
 
+def test_pages_of_the_admin(project: Project) -> None:
+    command = [sys.executable, str(Path(__file__).with_name("admin_checks.py"))]
+    environment = {**project.environment, "DJANGO_SETTINGS_MODULE": "shop.settings", "PYTHONPATH": str(project.folder)}
+    found = subprocess.run(command, env=environment, cwd=project.folder, capture_output=True, text=True, timeout=100)
+    assert found.stdout.endswith("all pages are as they should be\n"), found.stdout + found.stderr
+
+
 def return_value(project: Project, task_id: str) -> str:
     """The return value of a task, once a worker has run it."""
     return project.shell(

@@ -52,7 +52,9 @@ class Command(BaseCommand):  # type: ignore[misc]
                 self._run(list(words))
             except SystemExit as end:
                 if end.code:
-                    raise CommandError(f"relet {' '.join(words)} failed", returncode=int(end.code)) from None
+                    raise CommandError(
+                        f"relet {' '.join(words)} failed", returncode=end.code if isinstance(end.code, int) else 1
+                    ) from None
 
     def _run(self, words: list[str]) -> None:
         parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
