@@ -170,6 +170,22 @@ def test_the_start_of_the_readme_is_a_program(tmp_path: Path) -> None:
     assert (ran.stdout, ran.returncode) == ("acct-7 paid 500\n", 0), ran.stderr
 
 
+def test_the_first_job_of_the_quick_start_runs_by_its_commands(tmp_path: Path) -> None:
+    page = DOCS / "quickstart.md"
+    program = next(block.code for block in blocks(page) if block.code.startswith("# shop.py\n"))
+    (tmp_path / "shop.py").write_text(program)
+
+    def run(arguments: list[str]) -> str:
+        command = [sys.executable, "-m", "relet", *arguments]
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60).stdout
+
+    enqueue, worker, listing, show = commands(page)[:4]
+    job = run(enqueue).strip()
+    run(worker)
+    assert re.search(rf"^{job} .* succeeded ", run(listing), re.M)
+    assert 'result   "Hello, Ada"' in run([job if word == "ID" else word for word in show])
+
+
 # Links and completeness
 
 
