@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import configparser
 import inspect
+import json
 import re
 import runpy
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, get_args
@@ -20,6 +24,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+import yaml
 
 import relet
 from relet import App, AsyncClient, Attempt, Client, Draft, Job, Worker, events
@@ -316,9 +321,47 @@ def test_the_reference_has_every_exit_code() -> None:
 
 @each_page
 def test_every_command_of_a_page_is_one(page: Path) -> None:
-    for arguments in commands(page):
+    for arguments in [*commands(page), *commands_in_text(page)]:
         if arguments != ["--version"]:
             parse(arguments)
+
+
+def commands_in_text(page: Path) -> list[list[str]]:
+    """The arguments of every complete `relet ... shop:app ...` between backticks."""
+    text = FENCED.sub("", page.read_text())
+    return [shlex.split(found) for found in re.findall(r"`relet ([^`]*:app\b[^`]*)`", text) if "..." not in found]
+
+
+# Blocks that are not run
+
+
+def accept_shell(code: str) -> None:
+    ran = subprocess.run(["sh", "-n"], input=code, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+
+
+def accept_units(code: str) -> None:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(code)
+    assert parser.sections()
+
+
+#: `text` and `console` have no syntax; tests/test_docs_deployment.py uses the files of web servers and containers.
+SYNTAX: dict[str, Callable[[str], object]] = {
+    "sh": accept_shell,
+    "json": json.loads,
+    "toml": tomllib.loads,
+    "yaml": lambda code: list(yaml.safe_load_all(code)),
+    "ini": accept_units,
+}
+USED_ELSEWHERE = {"python", "sql", "text", "console", "mermaid", "nginx", "caddyfile", "dockerfile"}
+
+
+@each_page
+def test_every_block_is_well_formed(page: Path) -> None:
+    for kind, code in re.findall(r"^```(\w*).*?\n(.*?)^```$", page.read_text(), re.M | re.S):
+        assert kind in SYNTAX or kind in USED_ELSEWHERE, f"{page.name}: a block of an unknown kind: {kind!r}"
+        SYNTAX.get(kind, str)(code)
 
 
 def test_the_guarantees_name_tests_that_exist() -> None:

@@ -85,7 +85,9 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     for text in fences("ini"):
         unit = tmp_path / Path(text.splitlines()[0].removeprefix("# ")).name
         unit.write_text(text.replace("/srv/shop/venv/bin/relet", sys.executable).replace("User=shop", "User=root"))
-        ran = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, timeout=60)
+        ran = subprocess.run(
+            ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, timeout=60
+        )
         assert unit.name not in ran.stderr, ran.stderr
 
 
@@ -168,7 +170,9 @@ def test_a_sign_in_through_nginx_gets_a_secure_cookie(tmp_path: Path) -> None:
 def test_a_sign_in_through_caddy_gets_a_secure_cookie(tmp_path: Path) -> None:
     pem, key = certificate(tmp_path)
     web, port = free_port(), free_port()
-    site = fences("caddyfile")[0].replace("jobs.example.com {", f"https://jobs.example.com:{port} {{\n    tls {pem} {key}")
+    site = fences("caddyfile")[0].replace(
+        "jobs.example.com {", f"https://jobs.example.com:{port} {{\n    tls {pem} {key}"
+    )
     (tmp_path / "Caddyfile").write_text(
         "{\n    admin off\n    auto_https disable_redirects\n}\n" + site.replace(":8470", f":{web}")
     )
