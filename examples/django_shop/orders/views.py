@@ -12,10 +12,10 @@ from .tasks import ship
 
 
 def order_item(name: str, number: int, email: str) -> tuple[int, str]:
-    """Store an order and the job that ships it, together."""
+    """Store an order and the job that ships it, together. Orders of an item are shipped in their order."""
     with transaction.atomic():
         order = Order.objects.create(item=Item.objects.get(name=name), number=number, email=email)
-        result = ship.enqueue(order.pk)
+        result = ship.using(target=f"item-{order.item_id}").enqueue(order.pk)
     return order.pk, result.id
 
 
