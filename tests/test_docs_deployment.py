@@ -96,8 +96,10 @@ def certificate(folder: Path) -> tuple[Path, Path]:
         pytest.skip("openssl, which makes the certificate, is not installed")
     pem, key = folder / "cert.pem", folder / "cert.key"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=jobs.example.com", "-days", "2"]
-        + ["-keyout", key, "-out", pem],
+        [
+            "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=jobs.example.com", "-days", "2",
+            "-keyout", key, "-out", pem,
+        ],
         check=True, capture_output=True,
     )  # fmt: skip
     return pem, key

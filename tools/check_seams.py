@@ -31,7 +31,6 @@ WAITING = {
     "_worker/loop.py": "the next step",
     "_worker/reconnect.py": "the next try, while the store cannot be reached: no step could go on without it",
     "_worker/worker.py": "stop and drain, in the thread of the worker",
-    "_worker/embedded.py": "the start and the end of a worker, in the block of the program that runs it",
     "_worker/foreground.py": "until the outcome is stored, in the thread of the handler",
     "_worker/session.py": "the store at the start and loops at the end, in the thread of the worker",
     "_worker/reporter.py": "the deletion of the worker's row, in the thread of the worker",
