@@ -129,6 +129,8 @@ def test_every_success_has_a_line_at_debug(caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_a_misspelled_queue_is_named_with_the_queue_that_is_meant(app: App, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("WARNING", "relet")
+
     @app.task(queue="mail")
     def work() -> None: ...
 
@@ -138,6 +140,8 @@ def test_a_misspelled_queue_is_named_with_the_queue_that_is_meant(app: App, capl
 
 
 def test_a_queue_that_only_jobs_use_is_not_called_misspelled(app: App, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("WARNING", "relet")
+
     @app.task
     def work() -> None: ...
 
