@@ -68,7 +68,7 @@ class Handler:
         return value
 
     async def _arun(self, attempt: Attempt, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        result = await sync_to_async(self._start_async)(attempt, args, kwargs)
+        result = await sync_to_async(self._start_async, thread_sensitive=False)(attempt, args, kwargs)
         try:
             value = normalize_json(await self._task.func(*self._context(attempt, result), *args, **kwargs))
         except BaseException as error:
