@@ -1,10 +1,10 @@
 """Run Django's own tests of its task framework with Relet as the backend.
 
-`python -m tests.contrib.django_suite SOURCE URL`: SOURCE is an unpacked source distribution of Django. Its tests are not
-changed. Before they are imported, the two backends that they use are replaced: DummyBackend, which stores, by one that
-stores in Relet, and ImmediateBackend, which runs a task within `enqueue`, by one that stores it, runs a worker until it
-is idle, and reads the result. As jobs live in the database, the tests are TransactionTestCases. Prints a JSON object:
-test by test, "passed", or the error.
+`python -m tests.contrib.django_suite SOURCE URL`: SOURCE is an unpacked source distribution of Django. Its tests are
+not changed. Before they are imported, the two backends that they use are replaced: DummyBackend, which stores, by one
+that stores in Relet, and ImmediateBackend, which runs a task within `enqueue`, by one that stores it, runs a worker
+until it is idle, and reads the result. As jobs live in the database, the tests are TransactionTestCases. Prints a JSON
+object: test by test, "passed", or the error.
 """
 
 from __future__ import annotations

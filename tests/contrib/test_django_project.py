@@ -138,6 +138,13 @@ def test_pages_of_the_admin(project: Project) -> None:
     assert found.stdout.endswith("all pages are as they should be\n"), found.stdout + found.stderr
 
 
+def test_mypy_finds_nothing_wrong_in_the_shop() -> None:
+    environment = {**os.environ, "MYPYPATH": str(SHOP)}
+    command = [sys.executable, "-m", "mypy", "--strict", "-p", "orders", "-p", "shop"]
+    found = subprocess.run(command, env=environment, cwd=SHOP.parents[1], capture_output=True, text=True, timeout=100)
+    assert found.returncode == 0, found.stdout
+
+
 def return_value(project: Project, task_id: str) -> str:
     """The return value of a task, once a worker has run it."""
     return project.shell(

@@ -1,4 +1,4 @@
-"""Type checkers find nothing wrong in `consumer.py`, and something in each of these lines."""
+"""Type checkers find nothing wrong in what users write, and something in each of these lines."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import relet
 
 HERE = Path(__file__).parent
 PACKAGES = Path(relet.__file__).parents[1]
+CONSUMERS = ["consumer.py", "django_consumer.py"]
 
 #: A line, and what mypy and pyright call that which is wrong with it.
 REFUSED = [
@@ -65,8 +66,15 @@ REFUSED = [
     ('charge.using(replace="all")', "arg-type", "reportArgumentType"),
     ('greet.delay("Ada")', "attr-defined", "reportAttributeAccessIssue"),
     ('greet.using(priority=1).apply_async("Ada")', "attr-defined", "reportAttributeAccessIssue"),
+    # tasks of Django
+    ('add.enqueue("1")', "arg-type", "reportArgumentType"),
+    ("await mail.aenqueue()", "call-arg", "reportCallIssue"),
+    ('book.using(priority=1).enqueue(None, "acct-7")', "call-arg", "reportCallIssue"),
+    ("add.using(retries=3)", "call-arg", "reportCallIssue"),
+    ('add.using(run_after="now")', "arg-type", "reportArgumentType"),
 ]
 HEADER = """\
+from django_consumer import add, book, mail
 from consumer import Pool, app, charge, collect, counted, fetch, greet, post, refund, tidy
 from relet._attempts.attempt import Attempt
 from relet._core.job import Job
@@ -82,7 +90,8 @@ Found = dict[str, dict[int, set[str]]]  # by file and line
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project that uses Relet, with a file that is right and a file that is not."""
     folder = tmp_path_factory.mktemp("project")
-    shutil.copy(HERE / "consumer.py", folder)
+    for name in CONSUMERS:
+        shutil.copy(HERE / name, folder)
     (folder / "refused.py").write_text(HEADER + "".join(f"    {line}\n" for line, _, _ in REFUSED))
     settings = {"typeCheckingMode": "strict", "pythonVersion": "3.11", "extraPaths": [str(PACKAGES)]}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings))
@@ -94,7 +103,7 @@ def mypy(project: Path) -> Found:
     installed = "site-packages" in PACKAGES.parts  # there mypy looks anyway, and wants not to be told
     environment = os.environ | {"MYPYPATH": "" if installed else str(PACKAGES)}
     options = ["--strict", "--config-file=", "--cache-dir=cache", "--output=json"]
-    lines = run(["mypy", *options, "consumer.py", "refused.py"], project, environment).splitlines()
+    lines = run(["mypy", *options, *CONSUMERS, "refused.py"], project, environment).splitlines()
     reports = [json.loads(line) for line in lines]
     return collected((r["file"], r["line"], r["code"] or "") for r in reports if r["severity"] == "error")
 
@@ -129,12 +138,12 @@ def refused_lines(column: int) -> dict[int, str]:
 
 
 def test_mypy_finds_nothing_wrong_in_what_users_write(mypy: Found) -> None:
-    assert mypy["consumer.py"] == {}
+    assert {name: mypy[name] for name in CONSUMERS} == {name: {} for name in CONSUMERS}
 
 
 @pytest.mark.long
 def test_pyright_finds_nothing_wrong_in_what_users_write(pyright: Found) -> None:
-    assert pyright["consumer.py"] == {}
+    assert {name: pyright[name] for name in CONSUMERS} == {name: {} for name in CONSUMERS}
 
 
 def test_mypy_refuses_each_wrong_line_for_the_right_reason(mypy: Found) -> None:

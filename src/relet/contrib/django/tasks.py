@@ -20,6 +20,7 @@ from . import framework
 
 if TYPE_CHECKING:
     from ..._attempts.attempt import Attempt
+    from .backend import ReletBackend
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -143,6 +144,7 @@ if TYPE_CHECKING:
         async def aget_result(self, result_id: str) -> TaskResult[R_co]: ...
         def call(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
         async def acall(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+        def get_backend(self) -> ReletBackend: ...
 
 else:
     TaskResult = framework.TaskResult
