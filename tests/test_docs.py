@@ -124,8 +124,8 @@ def closing_apps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     init = App.__init__
 
     def noted(self: App, *args: Any, **kwargs: Any) -> None:
-        made.append(self)
         init(self, *args, **kwargs)
+        made.append(self)
 
     monkeypatch.setattr(App, "__init__", noted)
     try:

@@ -9,6 +9,7 @@ from .._core import validate
 from ..errors import InvalidInput, StoreError
 from .sqlite import SQLiteStore
 from .store import Store
+from .urls import without_driver
 
 DEFAULT_URL = "sqlite:///relet.db"
 _FORMS = (
@@ -29,7 +30,9 @@ def open_store(
     With `like`, a store of the same URL, the two share their connections if the database is PostgreSQL.
     """
     if not isinstance(url, str):
-        raise InvalidInput(f"a store's URL is a str, not {type(url).__name__}: {_FORMS}")
+        hint = ", or relet.contrib.sqlalchemy.database_url(url)" if hasattr(url, "render_as_string") else ""
+        raise InvalidInput(f"a store's URL is a str, not {type(url).__name__}: {_FORMS}{hint}")
+    url = without_driver(url)
     scheme, _, rest = url.partition("://")
     if scheme in ("postgres", "postgresql"):
         store = _postgres(url, validate.schema(f"{schema}_{tenant}" if tenant else schema), connections)
