@@ -4,6 +4,8 @@
     expression  # -> text       the value reads so (`...` stands for anything)
     statement  # raises Error   or `# raises Error: text`
 
+    ```python no-run            compiled only, because it needs a package or a server that the tests do not have
+
 Either comment may also stand on separate lines below the statement. Blocks of SQL are for PostgreSQL. A block that
 begins with `# shop.py` is also a file of that name, for child processes to import. Lines of shell that call `relet`
 must be accepted by its command line.

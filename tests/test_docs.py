@@ -364,6 +364,12 @@ def test_every_block_is_well_formed(page: Path) -> None:
         SYNTAX.get(kind, str)(code)
 
 
+@each_page
+def test_python_that_is_not_run_compiles(page: Path) -> None:
+    for code in re.findall(r"^```python no-run\n(.*?)^```$", page.read_text(), re.M | re.S):
+        compile(code, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
 def test_the_guarantees_name_tests_that_exist() -> None:
     text = (DOCS / "guarantees.md").read_text()
     for match in TEST_NAME.finditer(text):
