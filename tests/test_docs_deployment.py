@@ -96,7 +96,8 @@ def certificate(folder: Path) -> tuple[Path, Path]:
         pytest.skip("openssl, which makes the certificate, is not installed")
     pem, key = folder / "cert.pem", folder / "cert.key"
     subject = ["-subj", "/CN=jobs.example.com", "-days", "2"]
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject, "-keyout", key, "-out", pem]
+    files = ["-keyout", str(key), "-out", str(pem)]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject, *files]
     subprocess.run(command, check=True, capture_output=True)
     return pem, key
 
