@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import uuid
 from collections.abc import Iterator
@@ -61,6 +62,16 @@ def _let_children_be_interrupted() -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     node.workerinput["servers"] = str(node.config.stash[SERVERS].home)
+
+
+@pytest.fixture(autouse=True)
+def log_levels() -> Iterator[None]:
+    """A framework that a test starts may configure the root logger, as Litestar does. No other test shall see that."""
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
 
 
 @pytest.fixture(scope="session")

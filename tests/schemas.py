@@ -69,7 +69,8 @@ class SharedSchema:
         """Of all that a test has left."""
         self._execute(
             *(f"delete from {self.name}.{table}" for table in EMPTIED),
-            f"update {self.name}.pulse set touched_at = '-infinity', grace_until = '-infinity'",
+            f"delete from {self.name}.pulse",
+            f"insert into {self.name}.pulse default values",
             f"update {self.name}.arming set armed_until = '-infinity'",
             f"update {self.name}.quarantine set worker = null",
         )

@@ -118,10 +118,10 @@ class ComparedStore:
 
     def wipe(self) -> None:
         """An empty store, much quicker to have than a new one."""
-        never = "0" if self._sqlite else "'-infinity'"
         tables = ALL if self._sqlite else (*ALL, "group_nudges")  # SQLite has no need of those
         statements = [f"delete from {self._prefix}{table}" for table in tables]
-        statements.append(f"update {self._prefix}pulse set touched_at = {never}, grace_until = {never}")
+        only = "(single) values (1)" if self._sqlite else "default values"
+        statements += [f"delete from {self._prefix}pulse", f"insert into {self._prefix}pulse {only}"]
         for statement in statements if self._sqlite else [";".join(statements)]:
             self._raw.execute(statement)
         self.previous = None

@@ -13,7 +13,7 @@ from typing import Any
 
 from relet._core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, Succeeded
 from relet._store.flows.claim_scope import Scope
-from relet._store.flows.maintenance import BEAT_EVERY
+from relet._store.flows.maintenance import BEAT_EVERY, PERIOD
 from relet.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken
 from tests.store.graph import circular
 
@@ -83,6 +83,7 @@ class Model:
         self.group_limits: dict[tuple[str, str], int] = {}
         self.failed: list[Row] = []  # failed for good by this verb: their follow-ups are still to be enqueued
         self.touched = self.grace_until = 0.0
+        self.period_from = self.uptime = self.reap_before = 0.0
         self.last = 0
 
     # What producers do
@@ -228,13 +229,18 @@ class Model:
             return None
         if self.touched < now - 3:
             self.grace_until = now + grace
+        else:
+            self.uptime += now - self.touched
+        if self.uptime >= PERIOD * grace:
+            self.reap_before, self.period_from, self.uptime = self.period_from, now, 0.0
         self.touched = now
         return max(self.grace_until - now, 0.0)
 
     def reap(self, now: float) -> list[tuple[str, str]]:
-        if self.grace_until > now or self.touched <= now - 3:
+        if self.touched <= now - 3:
             return []
-        expired = [row for row in self._live() if row.expires_at is not None and row.expires_at <= now]
+        before = self.reap_before if self.grace_until > now else now
+        expired = [row for row in self._live() if row.expires_at is not None and row.expires_at <= before]
         for row in expired:
             policy, losses = row.draft.policy, row.losses + 1
             spent = row.attempt >= policy.max_attempts

@@ -12,6 +12,7 @@ from relet._core.ids import make_id
 from relet._core.job import Draft
 from relet._core.schedule import define
 from relet._store.flows import enqueue, lease, maintenance, schedules
+from relet._store.query import BEGIN, Flow, Row
 from tests.harness import LEASE, StoreHarness, draft, half
 from tests.store.test_limits_rate import rate
 
@@ -45,6 +46,43 @@ def test_short_leases_have_a_grace_after_a_short_outage(harness: StoreHarness) -
         beats(harness, 15)  # the grace period of the first is over
         harness.later(2)
         assert harness.run(maintenance.record_pulse, grace=GRACE, gap=lease.pulse_gap(seconds)) == pytest.approx(grace)
+
+
+def test_faults_that_never_end_do_not_put_off_reaping_for_good(harness: StoreHarness) -> None:
+    """Each wait for a lock gives live workers time to renew. A lease that stays expired has had it."""
+    beats(harness, 15)
+    job = harness.claim_new()
+    harness.later(LEASE + 1)
+    changes, uptime = [], 0.0
+    while not changes:
+        assert uptime < 2.5 * maintenance.PERIOD * GRACE, "the lease was never taken away"
+        harness.later(1)
+        harness.run(wait_and_beat, 0.7)
+        uptime += 1 - 0.7
+        changes = harness.run(lease.reap, half)
+    assert [change.id for change in changes] == [job.id]
+    assert uptime > maintenance.PERIOD * GRACE, "else a live worker may not have had time to renew"
+
+
+def test_a_lease_that_expired_in_an_outage_is_not_reaped_amid_faults(harness: StoreHarness) -> None:
+    """Not before its worker had time to renew, however long reaping was put off before."""
+    beats(harness, 15)
+    job = harness.claim_new()
+    for _ in range(60):
+        harness.later(0.9)
+        harness.run(wait_and_beat, 0.7)
+        harness.renew(job.lease)
+    harness.later(600)
+    for _ in range(int(maintenance.PERIOD * GRACE)):
+        harness.run(wait_and_beat, 0.7)
+        assert reaped(harness) == 0
+        harness.later(0.9)
+
+
+def wait_and_beat(waited: float) -> Flow[list[Row]]:
+    """A pulse that had to wait for the lock."""
+    yield BEGIN
+    return (yield from lease.touch_pulse(3.0, GRACE, 0.7, waited, enough=maintenance.PERIOD * GRACE))
 
 
 def test_a_store_beside_another_goes_by_its_clock(harness: StoreHarness) -> None:

@@ -285,13 +285,13 @@ def without_follow_up(recorder: Recorder) -> None:
     recorder.change("x", state="failed", worker=None, token=None, expires_at=None)
 
 
-def rescued_late(recorder: Recorder) -> None:
+def rescued_late(recorder: Recorder, seconds: float = 2.5) -> None:
     recorder.event("started", process=13, program="worker0")
     for number in range(100):
         job = f"x{number}"
         recorder.enqueue(job)
         recorder.claim(job)
-        recorder.now += 4.5  # the lease lasts for 2
+        recorder.now += 2.0 + seconds
         recorder.lose(job)
         recorder.run(job)
 
@@ -501,6 +501,58 @@ def test_late_reaping_counts_only_if_a_worker_was_undisturbed() -> None:
     disturb(recorder, *range(600))
     rescued_late(recorder)
     assert "U" not in found(recorder)
+
+
+def test_late_reaping_counts_if_the_pauses_between_faults_were_long_enough_in_total() -> None:
+    recorder = Recorder()
+    disturb(recorder, *(number * 2.5 for number in range(2000)))
+    rescued_late(recorder, 40.0)
+    assert "U" in found(recorder)
+
+
+def lock_the_row(recorder: Recorder, began: float, seconds: float) -> None:
+    recorder.now = began
+    recorder.event("rows locked", jobs=["x"], seconds=seconds)
+    recorder.now = 0.0
+
+
+def test_a_lock_on_the_row_explains_a_lease_that_expired_meanwhile() -> None:
+    recorder = Recorder()
+    lock_the_row(recorder, 0.5, 2.8)
+    lost_by_a_healthy_worker(recorder)
+    assert found(recorder) == set()
+
+
+def test_a_lock_on_the_row_that_ended_before_explains_nothing() -> None:
+    recorder = Recorder()
+    lock_the_row(recorder, 0.1, 1.0)
+    lost_by_a_healthy_worker(recorder)
+    assert found(recorder) == {"H"}
+
+
+def test_a_worker_that_ends_with_a_broken_connection_may_leave_a_lease_behind() -> None:
+    recorder = Recorder()
+    disturb(recorder, 0.3)
+    recorder.event("fault", kind="terminate", workers=[], seconds=0.0, signalled=13)
+    lost_by_a_healthy_worker(recorder)
+    assert found(recorder) == set()
+
+
+def test_a_renewal_that_a_dead_worker_had_sent_may_arrive_late() -> None:
+    """Only when its connection, which hung, works again."""
+    for seconds, letters in ((1.8, set[str]()), (0.1, {"AA"})):
+        recorder = Recorder()
+        recorder.enqueue("a")
+        recorder.claim("a")
+        recorder.event("fault", kind="hang", workers=[11], seconds=seconds, stopped=[11])
+        recorder.fault(11)
+        recorder.loaded.events["fault"][-1].fields["stopped"] = [11]
+        recorder.now = 1.9
+        recorder.change("a", expires_at=3.9)
+        recorder.now = 4.5
+        recorder.lose("a")
+        recorder.run("a")
+        assert found(recorder) == letters
 
 
 def stop_all(recorder: Recorder) -> None:

@@ -46,6 +46,36 @@ def test_living_workers_keep_their_jobs_while_the_table_is_locked(
     assert [job.losses for job in (pg_app.client.get(job) for job in jobs) if job] == [0] * 10
 
 
+def test_a_renewal_that_skipped_a_locked_row_is_repeated_before_the_next_is_due(
+    pg_database: Database, pg_app: App
+) -> None:
+    started, go = threading.Event(), threading.Event()
+
+    @pg_app.task
+    def work() -> None:
+        started.set()
+        go.wait(60)
+
+    with working(pg_app, lease=600.0) as worker:
+        job = work.enqueue()
+        assert started.wait(20)
+        (session,) = worker._sessions
+
+        def seconds_to_the_next() -> float:
+            session.heartbeat.beat()
+            session.heartbeat.loop.was_woken = False  # else the step reads requests, and returns at once
+            return session.heartbeat.step()
+
+        assert seconds_to_the_next() > 190, "a third of the lease"
+        with closing(psycopg.connect(pg_database.url)) as other:
+            other.execute(f"select from {pg_database.schema}.jobs for update".encode())
+            assert 0 < seconds_to_the_next() <= 50
+            other.rollback()
+        assert seconds_to_the_next() > 190
+        go.set()
+        over(pg_app, job)
+
+
 #: As on a disk that is full for this table: what updates a running job fails, what updates the pulse does not.
 NO_ROOM = """
     create table {schema}.room (there boolean);

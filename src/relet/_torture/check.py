@@ -98,7 +98,13 @@ def leases_are_not_taken_early(jobs: Jobs) -> Iterator[Violation]:
             yield Violation("G", id, f"version {version} was reaped: {late}")
         since = jobs.local(last) if last is not None else jobs.local(attempt)
         worker, until = attempt.after["worker"], jobs.local(attempt)
-        if not jobs.is_excused(worker, since, until) and not jobs.could_not_renew(worker, since, until):
+        is_explained = (
+            jobs.is_excused(worker, since, until)
+            or jobs.could_not_renew(worker, since, until)
+            or jobs.could_not_release(worker, since, until)
+            or (last is not None and jobs.was_locked(id, jobs.expiry(last)))
+        )
+        if not is_explained:
             yield Violation("H", id, f"version {version} was taken from {worker}, which had no fault")
 
 

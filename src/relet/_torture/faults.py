@@ -281,18 +281,24 @@ class Injector:
             time.sleep(0.1 + fault.size * 2 * self._settings.lease)
 
     def _lock_rows(self, fault: Fault) -> None:
+        """For up to a lease. A lease that expires meanwhile may be lost: no worker can renew it."""
         self._note(fault)
         jobs = f"{self._settings.prefix}jobs"
-        with self._open_transaction(f"select from {jobs} where state = 'running' limit 5 for update skip locked"):
-            time.sleep(fault.size * self._settings.lease)
+        running = f"select id::text from {jobs} where state = 'running' limit 5 for update skip locked"  # noqa: S608
+        seconds = fault.size * self._settings.lease
+        with self._open_transaction(running) as rows:
+            self._history.write("rows locked", jobs=[id for (id,) in rows], seconds=seconds)
+            time.sleep(seconds)
 
     @contextmanager
-    def _open_transaction(self, statement: str) -> Iterator[None]:
+    def _open_transaction(self, statement: str) -> Iterator[list[Any]]:
+        """The rows that the statement returns, if it returns any."""
         with connected(self._settings) as connection, connection.transaction():
             connection.execute("set local lock_timeout = '2s'")
-            connection.execute(statement)
+            cursor = connection.execute(statement)
+            rows = cursor.fetchall() if cursor.description else []
             connection.execute("select 1")
-            yield
+            yield rows
 
     def _migrate(self, fault: Fault) -> None:
         """A deployment migrates, and its migration adds a column to the jobs and drops another."""

@@ -22,6 +22,7 @@ OVER = ("succeeded", "cancelled")
 ENDED = (*OVER, "failed")
 MOMENT = 0.5  # seconds
 RESCUED_WITHIN = 2.0  # seconds after the expiry of a lease
+RESCUED_AMID_FAULTS = 15.0  # seconds without faults, in total, since the expiry of a lease
 EXIT_WITHIN = 2.0  # seconds after the attempts of a worker have ended
 Interval = tuple[float, float]
 
@@ -85,6 +86,10 @@ class Jobs:
         self._stopped = _by_pid(loaded.faults_of("stopped"))
         self._signalled = _by_pid(loaded.faults_of("signalled"))
         self._for_all = Intervals(loaded.faults_for_all())
+        self._locked: dict[str, list[Interval]] = defaultdict(list)  # by job: when another program had locked its row
+        for event in loaded.events["rows locked"]:
+            for id in event.fields["jobs"]:
+                self._locked[id].append((event.at, event.at + event.fields["seconds"]))
         self._workers = [
             (event.fields["process"], event.at + RECOVERY, self._death(event.fields["process"], event.at))
             for event in loaded.events["started"]
@@ -120,8 +125,15 @@ class Jobs:
         return min((begin for begin, end in self._stopped[pid] if math.isinf(end) and begin > since), default=math.inf)
 
     def could_not_run(self, worker: str, moment: float) -> bool:
-        """Whether the worker was dead, stopped or without a connection then, and had been for a while."""
-        return any(begin + RECOVERY < moment < end - CLOCK for begin, end in self._stopped[pid_of(worker)])
+        """Whether the worker was dead, stopped or without a connection then, and had been for a while. What a worker
+        had sent before it died may arrive when its connection works again."""
+        intervals = list(self._stopped[pid_of(worker)])
+        ends = [(begin, end) for begin, end in intervals if not math.isinf(end)]
+        for begin, end in intervals:
+            last = max([again for since, again in ends if math.isinf(end) and since <= begin <= again], default=begin)
+            if last + RECOVERY < moment < end - CLOCK:
+                return True
+        return False
 
     def is_excused(self, worker: str, since: float, until: float) -> bool:
         """Whether a fault that may cost leases struck the worker within a time."""
@@ -136,8 +148,19 @@ class Jobs:
             return False
         return not _has_gap([*own, *self._for_all.within(since, until)], since + beat, until, beat)
 
+    def was_locked(self, job: str, moment: float) -> bool:
+        """Whether another program had locked the row of a job, so that its worker could not renew the lease."""
+        return any(begin - CLOCK <= moment <= end + MOMENT for begin, end in self._locked[job])
+
+    def could_not_release(self, worker: str, since: float, until: float) -> bool:
+        """Whether a worker was told to end while its connections failed: the answer to a claim may have been lost, so
+        that it does not know of the lease."""
+        pid = pid_of(worker)
+        return bool(self._signalled[pid].within(since, until) and self._disturbed[pid].within(since, until))
+
     def could_reap(self, since: float, until: float) -> bool:
-        """Whether a worker was undisturbed within a time for as long as it may take to reap."""
+        """Whether a worker was undisturbed within a time for as long as it may take to reap: either in a row, or in
+        total."""
         effects = (self._struck, self._disturbed, self._stopped, self._signalled)
         for_all = self._for_all.within(since, until)
         for pid, ready, death in self._workers:
@@ -145,7 +168,10 @@ class Jobs:
                 continue
             begin = max(since, ready)
             faults = [one for by_pid in effects for one in by_pid[pid].within(begin, until)]
-            if _has_gap([*faults, *for_all], begin, until, RESCUED_WITHIN):
+            faults += for_all
+            if _has_gap(faults, begin, until, RESCUED_WITHIN):
+                return True
+            if _free(faults, begin, min(until, death)) > RESCUED_AMID_FAULTS:
                 return True
         return False
 
@@ -185,6 +211,15 @@ def _has_gap(faults: list[Interval], since: float, until: float, seconds: float)
             return True
         free = max(free, end + RECOVERY)
     return until - free >= seconds
+
+
+def _free(faults: list[Interval], since: float, until: float) -> float:
+    """How many seconds within a time are free of faults, and of the recovery from them."""
+    free, seconds = since, 0.0
+    for begin, end in sorted(faults):
+        seconds += max(min(begin, until) - free, 0.0)
+        free = max(free, end + RECOVERY)
+    return seconds + max(until - free, 0.0)
 
 
 def claims(records: list[Record]) -> Iterator[Record]:

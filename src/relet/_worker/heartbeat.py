@@ -26,6 +26,7 @@ from .reconnect import ReconnectingStore
 log = logging.getLogger("relet.worker")
 
 BEATS_PER_LEASE = 3
+LOCKED_BEATS = 4  # tries in one interval while a row is locked: the lock must be caught free before the lease expires
 CHECK_EVERY = 0.05  # seconds between two checks for requests: on SQLite any commit of another process may be one
 
 _LEASE_SECONDS = attrgetter("lease_seconds")
@@ -44,6 +45,7 @@ class Heartbeat:
         self._store = store.stopped_by(self.loop.stopping)
         self._interval = self._lease / BEATS_PER_LEASE  # between two renewals, as of the last step
         self._sent = self._now()
+        self._is_locked = False  # whether the last renewal skipped a row
         self._warn_after = 0.0
         self._subscriptions = ExitStack()
         subscription = context.store.notifier.subscribe("request", wake=self.loop.wake)
@@ -59,7 +61,8 @@ class Heartbeat:
         """Renew if that is due; else read requests, if a notification came."""
         shortest = min([one.lease_seconds for one in self._leases.executions()], default=self._lease)
         self._interval = min(shortest, self._lease) / BEATS_PER_LEASE
-        left = self._sent + self._interval - self._now()
+        pause = self._interval / LOCKED_BEATS if self._is_locked else self._interval
+        left = self._sent + pause - self._now()
         if left <= 0:
             self.beat()
             return 0.0
@@ -133,12 +136,18 @@ class Heartbeat:
     def _extend_locked(self, renewal: Renewal, sent: float) -> None:
         """Extend the deadlines of jobs that their handlers have completed in open transactions.
 
-        Their rows are locked, so that no worker can renew them, and none can reap them.
+        Their rows are locked, so that no worker can renew them, and none can reap them. Rows that another program has
+        locked are tried again soon.
         """
+        self._is_locked = False
         for lease in renewal.locked:
             execution = self._leases.get(lease)
-            if execution is not None and execution.attempt._completion.is_unconfirmed:
+            if execution is None:
+                continue
+            if execution.attempt._completion.is_unconfirmed:
                 execution.attempt.deadline = sent + execution.lease_seconds
+            elif not execution.is_settling:
+                self._is_locked = True
 
     def _release_orphans(self, leases: Sequence[Lease], in_flight: set[str]) -> None:
         """Release jobs that the store has leased to this worker, but whose claim was never answered."""

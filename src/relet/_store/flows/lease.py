@@ -6,6 +6,7 @@ does not match, the statement changes nothing and the owner learns that its leas
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
@@ -76,11 +77,12 @@ def reap(random: Callable[[], float], *, limit: int = MAX_REAPED, gap: float = P
     """Take expired leases away from their owners, but only if workers could renew until now.
 
     Anything that stops renewals (a lock on the table, a long transaction on SQLite) stops this as well. If this had to
-    wait for the lock, renewals may be waiting too: they go first. Any number of workers may reap at the same time.
+    wait for the lock, renewals may be waiting too: they go first, unless their workers had time enough. Any number of
+    workers may reap at the same time.
     """
-    if (yield from await_renewals()) > LOCKED:
-        yield from touch_pulse(PULSE_GAP, GRACE_AFTER_LOCK, 0.0, locked=True)
-        return []
+    waited = yield from await_renewals()
+    if waited > LOCKED:
+        yield from touch_pulse(PULSE_GAP, GRACE_AFTER_LOCK, 0.0, waited)
     return (yield from _reap(random, limit, gap))
 
 
@@ -106,7 +108,11 @@ def await_renewals() -> Flow[float]:
     return float(waited)
 
 
-def touch_pulse(gap: float, grace: float, every: float, *, locked: bool) -> Flow[list[Row]]:
-    """Record that leases can be renewed. If that was not so for `gap` seconds, delay reaping by `grace` seconds."""
-    share = {"gap": gap, "grace": grace, "every": every, "short": GRACE_AFTER_LOCK}
-    return (yield write("lease/touch_pulse", **share, locked=locked))
+def touch_pulse(gap: float, grace: float, every: float, waited: float, *, enough: float = math.inf) -> Flow[list[Row]]:
+    """Record that leases can be renewed, after a wait of so many seconds for the lock that renewals need.
+
+    If they could not be renewed for `gap` seconds, delay reaping by `grace` seconds. In `enough` seconds without such
+    faults, which need not be in a row, every worker can renew.
+    """
+    share = {"gap": gap, "grace": grace, "every": every, "short": GRACE_AFTER_LOCK, "waited": waited, "enough": enough}
+    return (yield write("lease/touch_pulse", **share, locked=waited > LOCKED))

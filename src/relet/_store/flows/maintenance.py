@@ -11,10 +11,11 @@ from msgspec import Struct
 from ..._core.job import State
 from ..._core.machine import Change
 from ..query import BEGIN, LONG, Flow, Row, as_json, bounded, read, read_only, write
-from .lease import LOCKED, PULSE_GAP, await_renewals, touch_pulse
+from .lease import PULSE_GAP, await_renewals, touch_pulse
 from .settle import apply
 
 BEAT_EVERY = 0.7  # seconds between two pulses
+PERIOD = 2  # grace periods without faults, in which every worker that is alive renews its leases
 PARTITION_DAYS_AHEAD = 7
 LOST_WORKERS_FOR = 86400.0  # seconds
 ACTIONS_FOR = 90 * 86400.0  # seconds
@@ -61,7 +62,7 @@ def record_pulse(*, grace: float, gap: float = PULSE_GAP, every: float = BEAT_EV
     """
     waited = yield from await_renewals()
     ((is_back,),) = yield read("lease/clock_is_back")
-    found = yield from touch_pulse(gap, grace, every, locked=waited > LOCKED)
+    found = yield from touch_pulse(gap, grace, every, waited, enough=PERIOD * grace)
     if is_back:
         yield write("lease/rewind_leases")
     return float(found[0][0]) if found else None

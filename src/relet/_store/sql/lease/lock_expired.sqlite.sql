@@ -4,6 +4,7 @@ from {schema}.jobs j
 where j.expires_at <= {now} and j.state = 'running'
   and exists (
       select 1 from {schema}.pulse p
-      where p.grace_until <= {now} and p.touched_at between {now} - :gap and {now} + 1)
+      where (p.grace_until <= {now} or j.expires_at <= p.reap_before)
+        and p.touched_at between {now} - :gap and {now} + 1)
 order by j.expires_at
 limit :limit;
