@@ -1650,45 +1650,45 @@ ALTER TABLE ONLY relet.finished ATTACH PARTITION relet.finished_20261125 FOR VAL
 -- Data for Name: arming; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.arming VALUES (true, '2026-11-18 23:22:21.190076+05:30');
+INSERT INTO relet.arming VALUES (true, '2026-11-18 23:40:35.500138+05:30');
 
 
 --
 -- Data for Name: attempts; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.attempts VALUES ('01a1efc9-b1f5-7c1d-bcfa-c673bc3ece75', 1, 1, 'vm:4534:320dc6a3', '2026-11-18 23:22:16.190598+05:30', '2026-11-18 23:22:16.241034+05:30', NULL, '2026-11-18 23:22:21.190598+05:30', 'retried', 'ValueError: card declined
+INSERT INTO relet.attempts VALUES ('01a1efda-574b-79fb-9566-d18f3f098ab2', 1, 1, 'vm:9954:eaf90ef9', '2026-11-18 23:40:27.163891+05:30', '2026-11-18 23:40:27.228594+05:30', NULL, '2026-11-18 23:40:32.163891+05:30', 'retried', 'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ', 'builtins.ValueError');
-INSERT INTO relet.attempts VALUES ('01a1efc9-b1f5-7c1d-bcfa-c673bc3ece75', 2, 2, 'vm:4534:320dc6a3', '2026-11-18 23:22:16.25704+05:30', '2026-11-18 23:22:16.262586+05:30', NULL, '2026-11-18 23:22:21.25704+05:30', 'failed', 'ValueError: card declined
+INSERT INTO relet.attempts VALUES ('01a1efda-574b-79fb-9566-d18f3f098ab2', 2, 2, 'vm:9954:eaf90ef9', '2026-11-18 23:40:27.274109+05:30', '2026-11-18 23:40:27.28159+05:30', NULL, '2026-11-18 23:40:32.274109+05:30', 'failed', 'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ', 'builtins.ValueError');
-INSERT INTO relet.attempts VALUES ('01a1efc9-b989-7730-aa65-98424ccf3d08', 1, 1, 'vm:4553:3df81a26', '2026-11-18 23:22:18.037855+05:30', '2026-11-18 23:22:18.060674+05:30', NULL, '2026-11-18 23:22:23.037855+05:30', 'snoozed', NULL, NULL);
+INSERT INTO relet.attempts VALUES ('01a1efda-5fb3-755b-8e4e-16ee409cd4ae', 1, 1, 'vm:10125:53238e6a', '2026-11-18 23:40:30.479288+05:30', '2026-11-18 23:40:30.564167+05:30', NULL, '2026-11-18 23:40:35.479288+05:30', 'snoozed', NULL, NULL);
 
 
 --
 -- Data for Name: audit; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (1, '01a1efc9-b97a-74d7-a46f-5f4dc264b118', '2026-11-18 23:22:17.287439+05:30', 'ada', 'cancel', '01a1efc9-b976-7e3e-b862-6dae1d7dea3b', NULL);
-INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (2, '01a1efc9-bf92-7c56-bb47-c1d4f294333d', '2026-11-18 23:22:18.835607+05:30', 'ada', 'pause_queue', 'paused', NULL);
+INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (1, '01a1efda-5f85-7f7e-9d9e-a30b88dbcd73', '2026-11-18 23:40:28.386562+05:30', 'ada', 'cancel', '01a1efda-5f78-79cf-b173-01aec1798c6e', NULL);
+INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (2, '01a1efda-6c85-7ed2-a0b0-04219a5415b2', '2026-11-18 23:40:31.687086+05:30', 'ada', 'pause_queue', 'paused', NULL);
 
 
 --
 -- Data for Name: dependencies; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.dependencies VALUES ('01a1efc9-bf82-77ed-932c-36df2c9054f1', '01a1efc9-bf79-7b5c-a3dd-7d4426d0fef7', 0, NULL, NULL, NULL);
-INSERT INTO relet.dependencies VALUES ('01a1efc9-bf82-77ed-932c-36df2c9054f1', '01a1efc9-bf7a-7495-9699-5576ab599389', 1, NULL, NULL, NULL);
-INSERT INTO relet.dependencies VALUES ('01a1efc9-bf82-77ed-932c-36df2c9054f1', '01a1efc9-bf7b-7673-9ff4-92647e695889', 2, NULL, NULL, NULL);
+INSERT INTO relet.dependencies VALUES ('01a1efda-6c69-737a-a0d7-89f2381ba4ff', '01a1efda-6c5f-7fbb-b600-621ff43c1be2', 0, NULL, NULL, NULL);
+INSERT INTO relet.dependencies VALUES ('01a1efda-6c69-737a-a0d7-89f2381ba4ff', '01a1efda-6c60-743a-9daa-adb44a52efef', 1, NULL, NULL, NULL);
+INSERT INTO relet.dependencies VALUES ('01a1efda-6c69-737a-a0d7-89f2381ba4ff', '01a1efda-6c60-71d2-bcbe-a7e0280a0f64', 2, NULL, NULL, NULL);
 
 
 --
@@ -1707,10 +1707,10 @@ INSERT INTO relet.dependencies VALUES ('01a1efc9-bf82-77ed-932c-36df2c9054f1', '
 -- Data for Name: finished_20261118; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.finished_20261118 VALUES ('01a1efc9-b1ed-7a82-b18f-c97cb18c89da', '01a1efc9-b1ed-7a82-b18f-c97cb18c89da', '2026-11-18 23:22:15.346751+05:30', '2026-11-18 23:22:15.346751+05:30', '2026-11-18 23:22:16.191059+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, false, 'default', 'double', '{"number":1}', '327fa965-6de9-420c-a9d7-d2feaa3761b1', '2026-11-18 23:22:16.1829+05:30', NULL, 'vm:4534:320dc6a3', NULL, NULL, NULL, '2', NULL, NULL, NULL);
-INSERT INTO relet.finished_20261118 VALUES ('01a1efc9-b1f4-7064-adf5-0719420b06fe', '01a1efc9-b1f4-7064-adf5-0719420b06fe', '2026-11-18 23:22:15.349221+05:30', '2026-11-18 23:22:15.349221+05:30', '2026-11-18 23:22:16.2255+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, true, 'default', 'first', '{"number":2}', '327fa965-6de9-420c-a9d7-d2feaa3761b1', '2026-11-18 23:22:16.1829+05:30', NULL, 'vm:4534:320dc6a3', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.finished_20261118 VALUES ('01a1efc9-b539-760d-b903-442c7a296472', '01a1efc9-b1f4-7064-adf5-0719420b06fe', '2026-11-18 23:22:16.230029+05:30', '2026-11-18 23:22:16.230029+05:30', '2026-11-18 23:22:16.24344+05:30', 1, 4, 0, 1, 1, 'succeeded', 0, false, 'default', 'double', '{"number":2}', '823d73dd-9c74-4bc5-aa1e-c2e9977181f7', '2026-11-18 23:22:16.232488+05:30', NULL, 'vm:4534:320dc6a3', NULL, NULL, NULL, '4', NULL, NULL, NULL);
-INSERT INTO relet.finished_20261118 VALUES ('01a1efc9-b976-7e3e-b862-6dae1d7dea3b', '01a1efc9-b976-7e3e-b862-6dae1d7dea3b', '2026-11-18 23:22:17.273324+05:30', '2026-11-19 00:22:17.273324+05:30', '2026-11-18 23:22:17.281456+05:30', 0, 4, 0, 0, 0, 'cancelled', 0, false, 'default', 'double', '{"number":3}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1efda-573a-7f82-9408-d854b8ef0964', '01a1efda-573a-7f82-9408-d854b8ef0964', '2026-11-18 23:40:26.245641+05:30', '2026-11-18 23:40:26.245641+05:30', '2026-11-18 23:40:27.12498+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, false, 'default', 'double', '{"number":1}', 'bd459288-9536-472c-b2ba-dbb00374606a', '2026-11-18 23:40:27.118775+05:30', NULL, 'vm:9954:eaf90ef9', NULL, NULL, NULL, '2', NULL, NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1efda-5748-782e-ae13-f9a792643991', '01a1efda-5748-782e-ae13-f9a792643991', '2026-11-18 23:40:26.250494+05:30', '2026-11-18 23:40:26.250494+05:30', '2026-11-18 23:40:27.189022+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, true, 'default', 'first', '{"number":2}', 'bd459288-9536-472c-b2ba-dbb00374606a', '2026-11-18 23:40:27.118775+05:30', NULL, 'vm:9954:eaf90ef9', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1efda-5ab1-71af-9eb5-8f67639539fb', '01a1efda-5748-782e-ae13-f9a792643991', '2026-11-18 23:40:27.197329+05:30', '2026-11-18 23:40:27.197329+05:30', '2026-11-18 23:40:27.237522+05:30', 1, 4, 0, 1, 1, 'succeeded', 0, false, 'default', 'double', '{"number":2}', 'd3f6eca3-6f9c-4a86-a25d-3011e3ea4950', '2026-11-18 23:40:27.206532+05:30', NULL, 'vm:9954:eaf90ef9', NULL, NULL, NULL, '4', NULL, NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1efda-5f78-79cf-b173-01aec1798c6e', '01a1efda-5f78-79cf-b173-01aec1798c6e', '2026-11-18 23:40:28.34684+05:30', '2026-11-19 00:40:28.34684+05:30', '2026-11-18 23:40:28.373227+05:30', 0, 4, 0, 0, 0, 'cancelled', 0, false, 'default', 'double', '{"number":3}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 
 
 --
@@ -1775,36 +1775,36 @@ INSERT INTO relet.group_nudges OVERRIDING SYSTEM VALUE VALUES ('limited', 3, 'b'
 -- Data for Name: jobs; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.jobs VALUES ('01a1efc9-b1f5-7c1d-bcfa-c673bc3ece75', '01a1efc9-b1f5-7c1d-bcfa-c673bc3ece75', 6, '2026-11-18 23:22:15.354821+05:30', '2026-11-18 23:22:16.24835+05:30', 2, 2, 0, 2, 0, 0, 0, 'failed', 0, 0, 0, true, false, true, false, 'default', 'refuse', '{"reason":"card declined"}', '08157d0d-e5da-46fb-9a75-e82d5da62fad', NULL, NULL, NULL, '2026-11-18 23:22:16.262586+05:30', NULL, NULL, NULL, 'blocked', NULL, NULL, NULL, '{"backoff":[0.01,0.01,2.0,true]}', NULL, 'ValueError: card declined
+INSERT INTO relet.jobs VALUES ('01a1efda-574b-79fb-9566-d18f3f098ab2', '01a1efda-574b-79fb-9566-d18f3f098ab2', 6, '2026-11-18 23:40:26.261226+05:30', '2026-11-18 23:40:27.233532+05:30', 2, 2, 0, 2, 0, 0, 0, 'failed', 0, 0, 0, true, false, true, false, 'default', 'refuse', '{"reason":"card declined"}', '4c210868-f946-4e77-ac95-c773ce878915', NULL, NULL, NULL, '2026-11-18 23:40:27.28159+05:30', NULL, NULL, NULL, 'blocked', NULL, NULL, NULL, '{"backoff":[0.01,0.01,2.0,true]}', NULL, 'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ', NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-b989-7730-aa65-98424ccf3d08', '01a1efc9-b989-7730-aa65-98424ccf3d08', 8, '2026-11-18 23:22:17.289942+05:30', '2036-11-25 23:22:18.060674+05:30', 0, 4, 0, 1, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'default', 'approve', '{"amount":7}', 'ef7e2345-4e67-4697-9995-6a9eb8c0ad3c', NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'answer', NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-bca6-7452-932e-a334737190e0', '01a1efc9-bca6-7452-932e-a334737190e0', 9, '2026-11-18 23:22:18.086402+05:30', '2026-11-18 23:22:18.086402+05:30', 1, 4, 0, 1, 0, 0, 0, 'running', 0, 0, 0, false, false, false, false, 'abandoned', 'die', '{"folder":"/tmp/tmpv_dkni5g"}', '5c3c828c-42a1-4838-9250-fc2db7696cdd', '2026-11-18 23:22:18.796999+05:30', '2026-11-18 23:22:23.796999+05:30', NULL, NULL, NULL, 'vm:4571:2affb180', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-bf79-7b5c-a3dd-7d4426d0fef7', '01a1efc9-bf79-7b5c-a3dd-7d4426d0fef7', 10, '2026-11-18 23:22:18.810088+05:30', '2026-11-18 23:22:18.810088+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-bf7a-7495-9699-5576ab599389', '01a1efc9-bf7a-7495-9699-5576ab599389', 11, '2026-11-18 23:22:18.810744+05:30', '2026-11-18 23:22:18.810744+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 1, -1, 0, false, false, false, false, 'waiting', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-bf7b-7673-9ff4-92647e695889', '01a1efc9-bf7b-7673-9ff4-92647e695889', 12, '2026-11-18 23:22:18.811153+05:30', '2026-11-18 23:22:18.811153+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 2, -2, 0, false, false, false, false, 'waiting', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-bf7b-771b-8120-7058389ebe9d', '01a1efc9-bf7b-771b-8120-7058389ebe9d', 13, '2026-11-18 23:22:18.812764+05:30', '2026-11-18 23:22:19.812764+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":10}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-bf7d-7e54-8951-3173c2e9614f', '01a1efc9-bf7d-7e54-8951-3173c2e9614f', 14, '2026-11-18 23:22:18.813476+05:30', '2026-11-18 23:22:18.813476+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":11}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'target', 'blocked', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-bf7e-710a-ab00-5144d6cbce68', '01a1efc9-bf7e-710a-ab00-5144d6cbce68', 15, '2026-11-18 23:22:18.815415+05:30', '2026-11-18 23:22:18.815415+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":12}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'once', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-bf7f-75e1-a2ce-d2588c71988c', '01a1efc9-bf7f-75e1-a2ce-d2588c71988c', 16, '2026-11-18 23:22:18.817929+05:30', '2026-11-18 23:22:18.817929+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, true, 'waiting', 'double', '{"number":13}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'window', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-bf82-77ed-932c-36df2c9054f1', '01a1efc9-bf82-77ed-932c-36df2c9054f1', 17, '2026-11-18 23:22:18.825195+05:30', '2026-11-18 23:22:18.825195+05:30', 0, 4, 0, 0, 0, 3, 3, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'collect', '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'jobs', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-bf8b-7929-91fa-4a7e1ae1ed00', '01a1efc9-bf8b-7929-91fa-4a7e1ae1ed00', 18, '2026-11-18 23:22:18.827795+05:30', '2026-11-18 23:22:18.827795+05:30', 0, 4, 0, 0, 0, 0, 0, 'paused', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":14}', NULL, NULL, NULL, NULL, '2026-11-18 23:22:18.830953+05:30', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-bf90-75b0-b453-e0dd85bb4236', '01a1efc9-bf90-75b0-b453-e0dd85bb4236', 19, '2026-11-18 23:22:18.832496+05:30', '2026-11-18 23:22:18.832496+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'paused', 'double', '{"number":15}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-bf90-7576-93b7-a80bceeaf7cf', '01a1efc9-bf90-7576-93b7-a80bceeaf7cf', 20, '2026-11-18 23:22:18.832999+05:30', '2026-11-18 23:22:18.832999+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-bf91-7fa1-87bc-b570272b1479', '01a1efc9-bf91-7fa1-87bc-b570272b1479', 21, '2026-11-18 23:22:18.833846+05:30', '2026-11-18 23:22:18.833846+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1efc9-bf92-74eb-a987-4d4bdcf0a130', '01a1efc9-bf92-74eb-a987-4d4bdcf0a130', 22, '2026-11-18 23:22:18.834513+05:30', '2026-11-18 23:22:18.834513+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'b', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-5fb3-755b-8e4e-16ee409cd4ae', '01a1efda-5fb3-755b-8e4e-16ee409cd4ae', 8, '2026-11-18 23:40:28.404049+05:30', '2036-11-25 23:40:30.564167+05:30', 0, 4, 0, 1, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'default', 'approve', '{"amount":7}', '8e6f0c36-819b-4c0a-a161-5ef490245b1c', NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'answer', NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-6850-757a-a24e-ab41b3f3e444', '01a1efda-6850-757a-a24e-ab41b3f3e444', 9, '2026-11-18 23:40:30.610412+05:30', '2026-11-18 23:40:30.610412+05:30', 1, 4, 0, 1, 0, 0, 0, 'running', 0, 0, 0, false, false, false, false, 'abandoned', 'die', '{"folder":"/tmp/tmpd2ufv_uq"}', 'ca51afc5-0572-46f5-8ab7-cccfd16f9d99', '2026-11-18 23:40:31.616969+05:30', '2026-11-18 23:40:36.616969+05:30', NULL, NULL, NULL, 'vm:10275:66a7ca01', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-6c5f-7fbb-b600-621ff43c1be2', '01a1efda-6c5f-7fbb-b600-621ff43c1be2', 10, '2026-11-18 23:40:31.647761+05:30', '2026-11-18 23:40:31.647761+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-6c60-743a-9daa-adb44a52efef', '01a1efda-6c60-743a-9daa-adb44a52efef', 11, '2026-11-18 23:40:31.648456+05:30', '2026-11-18 23:40:31.648456+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 1, -1, 0, false, false, false, false, 'waiting', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-6c60-71d2-bcbe-a7e0280a0f64', '01a1efda-6c60-71d2-bcbe-a7e0280a0f64', 12, '2026-11-18 23:40:31.648828+05:30', '2026-11-18 23:40:31.648828+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 2, -2, 0, false, false, false, false, 'waiting', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-6c61-7670-921b-87313ed6b844', '01a1efda-6c61-7670-921b-87313ed6b844', 13, '2026-11-18 23:40:31.650336+05:30', '2026-11-18 23:40:32.650336+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":10}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-6c63-7ecd-81e4-309faf3636b7', '01a1efda-6c63-7ecd-81e4-309faf3636b7', 14, '2026-11-18 23:40:31.651455+05:30', '2026-11-18 23:40:31.651455+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":11}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'target', 'blocked', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-6c63-75b4-a4e1-f9a7d7b03dda', '01a1efda-6c63-75b4-a4e1-f9a7d7b03dda', 15, '2026-11-18 23:40:31.653495+05:30', '2026-11-18 23:40:31.653495+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":12}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'once', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-6c65-7a1c-aa96-7334993249c0', '01a1efda-6c65-7a1c-aa96-7334993249c0', 16, '2026-11-18 23:40:31.656695+05:30', '2026-11-18 23:40:31.656695+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, true, 'waiting', 'double', '{"number":13}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'window', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-6c69-737a-a0d7-89f2381ba4ff', '01a1efda-6c69-737a-a0d7-89f2381ba4ff', 17, '2026-11-18 23:40:31.666233+05:30', '2026-11-18 23:40:31.666233+05:30', 0, 4, 0, 0, 0, 3, 3, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'collect', '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'jobs', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-6c75-7bcb-9138-dad08c03457f', '01a1efda-6c75-7bcb-9138-dad08c03457f', 18, '2026-11-18 23:40:31.669557+05:30', '2026-11-18 23:40:31.669557+05:30', 0, 4, 0, 0, 0, 0, 0, 'paused', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":14}', NULL, NULL, NULL, NULL, '2026-11-18 23:40:31.67559+05:30', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-6c81-7b54-9201-4d50d75d4e85', '01a1efda-6c81-7b54-9201-4d50d75d4e85', 19, '2026-11-18 23:40:31.681291+05:30', '2026-11-18 23:40:31.681291+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'paused', 'double', '{"number":15}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-6c81-77d1-af44-d8b00629eb04', '01a1efda-6c81-77d1-af44-d8b00629eb04', 20, '2026-11-18 23:40:31.681778+05:30', '2026-11-18 23:40:31.681778+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-6c84-79f6-a1d4-9cda7cb673d8', '01a1efda-6c84-79f6-a1d4-9cda7cb673d8', 21, '2026-11-18 23:40:31.684223+05:30', '2026-11-18 23:40:31.684223+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1efda-6c84-78a0-a1c0-3ad539af1d18', '01a1efda-6c84-78a0-a1c0-3ad539af1d18', 22, '2026-11-18 23:40:31.685033+05:30', '2026-11-18 23:40:31.685033+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'b', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 
 
 --
 -- Data for Name: keys; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.keys VALUES ('once', '01a1efc9-bf7e-710a-ab00-5144d6cbce68', NULL);
-INSERT INTO relet.keys VALUES ('window', '01a1efc9-bf7f-75e1-a2ce-d2588c71988c', '2026-11-18 23:23:18.81691+05:30');
+INSERT INTO relet.keys VALUES ('once', '01a1efda-6c63-75b4-a4e1-f9a7d7b03dda', NULL);
+INSERT INTO relet.keys VALUES ('window', '01a1efda-6c65-7a1c-aa96-7334993249c0', '2026-11-18 23:41:31.655243+05:30');
 
 
 --
@@ -1827,53 +1827,52 @@ INSERT INTO relet.migration_lock VALUES (true);
 -- Data for Name: migrations; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.migrations VALUES (1, '2026-11-18 23:22:15.263275+05:30', 1, '0.1.0');
-INSERT INTO relet.migrations VALUES (2, '2026-11-18 23:22:15.29298+05:30', 1, '0.1.0');
-INSERT INTO relet.migrations VALUES (3, '2026-11-18 23:22:15.295396+05:30', 1, '0.1.0');
-INSERT INTO relet.migrations VALUES (4, '2026-11-18 23:22:15.306256+05:30', 1, '0.1.0');
-INSERT INTO relet.migrations VALUES (5, '2026-11-18 23:22:15.309054+05:30', 1, '0.1.0');
+INSERT INTO relet.migrations VALUES (1, '2026-11-18 23:40:26.169647+05:30', 1, '0.1.0');
+INSERT INTO relet.migrations VALUES (2, '2026-11-18 23:40:26.190367+05:30', 1, '0.1.0');
+INSERT INTO relet.migrations VALUES (3, '2026-11-18 23:40:26.192086+05:30', 1, '0.1.0');
+INSERT INTO relet.migrations VALUES (4, '2026-11-18 23:40:26.198515+05:30', 1, '0.1.0');
+INSERT INTO relet.migrations VALUES (5, '2026-11-18 23:40:26.200189+05:30', 1, '0.1.0');
 
 
 --
 -- Data for Name: nudges; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.nudges OVERRIDING SYSTEM VALUE VALUES (5, 'signal', '01a1efc9-b989-7730-aa65-98424ccf3d08', NULL);
 INSERT INTO relet.nudges OVERRIDING SYSTEM VALUE VALUES (6, 'target', 'blocked', NULL);
-INSERT INTO relet.nudges OVERRIDING SYSTEM VALUE VALUES (7, 'job', '01a1efc9-bf82-77ed-932c-36df2c9054f1', NULL);
+INSERT INTO relet.nudges OVERRIDING SYSTEM VALUE VALUES (7, 'job', '01a1efda-6c69-737a-a0d7-89f2381ba4ff', NULL);
 
 
 --
 -- Data for Name: operations; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.operations VALUES ('01a1efc9-b1cf-7624-ab34-28bc46eaa194', 'limit_queue', 'limited', NULL, '{}', '2026-11-18 23:22:15.326839+05:30');
-INSERT INTO relet.operations VALUES ('01a1efc9-b4fa-7100-a163-08e4712f2e35', 'restored', 'postgresql://postgres@/d_f8e5b0c5b759', NULL, '{}', '2026-11-18 23:22:16.124311+05:30');
-INSERT INTO relet.operations VALUES ('01a1efc9-b97a-7258-a82a-8a69f9394aae', 'cancel', '01a1efc9-b976-7e3e-b862-6dae1d7dea3b', NULL, '{"jobs":[{"id":"01a1efc9-b976-7e3e-b862-6dae1d7dea3b","task":"double","queue":"default","state":"cancelled","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1efc9-b976-7e3e-b862-6dae1d7dea3b","position":0,"created_at":"2026-11-18T17:52:17.273324Z","run_at":"2026-11-18T18:52:17.273324Z","started_at":null,"finished_at":"2026-11-18T17:52:17.281456Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"error_type":null,"existing":false}]}', '2026-11-18 23:22:17.275014+05:30');
-INSERT INTO relet.operations VALUES ('01a1efc9-bf8c-708e-9b03-90325a40b6da', 'pause', '01a1efc9-bf8b-7929-91fa-4a7e1ae1ed00', NULL, '{"jobs":[{"id":"01a1efc9-bf8b-7929-91fa-4a7e1ae1ed00","task":"double","queue":"waiting","state":"paused","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1efc9-bf8b-7929-91fa-4a7e1ae1ed00","position":0,"created_at":"2026-11-18T17:52:18.827795Z","run_at":"2026-11-18T17:52:18.827795Z","started_at":null,"finished_at":"2026-11-18T17:52:18.830953Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"error_type":null,"existing":false}]}', '2026-11-18 23:22:18.828502+05:30');
-INSERT INTO relet.operations VALUES ('01a1efc9-bf92-7469-a43a-f174b1ea245b', 'pause_queue', 'paused', NULL, '{}', '2026-11-18 23:22:18.835236+05:30');
+INSERT INTO relet.operations VALUES ('01a1efda-571b-7eb0-a95a-320d4837779b', 'limit_queue', 'limited', NULL, '{}', '2026-11-18 23:40:26.211973+05:30');
+INSERT INTO relet.operations VALUES ('01a1efda-5a6b-7e74-a458-5267c74aeab3', 'restored', 'postgresql://postgres@/d_1b5626b8e77d', NULL, '{}', '2026-11-18 23:40:27.053235+05:30');
+INSERT INTO relet.operations VALUES ('01a1efda-5f85-7e6f-af99-2271ab5d01cb', 'cancel', '01a1efda-5f78-79cf-b173-01aec1798c6e', NULL, '{"jobs":[{"id":"01a1efda-5f78-79cf-b173-01aec1798c6e","task":"double","queue":"default","state":"cancelled","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1efda-5f78-79cf-b173-01aec1798c6e","position":0,"created_at":"2026-11-18T18:10:28.346840Z","run_at":"2026-11-18T19:10:28.346840Z","started_at":null,"finished_at":"2026-11-18T18:10:28.373227Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"error_type":null,"existing":false}]}', '2026-11-18 23:40:28.359145+05:30');
+INSERT INTO relet.operations VALUES ('01a1efda-6c76-727b-8da5-aa142a942e9e', 'pause', '01a1efda-6c75-7bcb-9138-dad08c03457f', NULL, '{"jobs":[{"id":"01a1efda-6c75-7bcb-9138-dad08c03457f","task":"double","queue":"waiting","state":"paused","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1efda-6c75-7bcb-9138-dad08c03457f","position":0,"created_at":"2026-11-18T18:10:31.669557Z","run_at":"2026-11-18T18:10:31.669557Z","started_at":null,"finished_at":"2026-11-18T18:10:31.675590Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"error_type":null,"existing":false}]}', '2026-11-18 23:40:31.672199+05:30');
+INSERT INTO relet.operations VALUES ('01a1efda-6c85-7ba7-a21f-51d5fae84de0', 'pause_queue', 'paused', NULL, '{}', '2026-11-18 23:40:31.68619+05:30');
 
 
 --
 -- Data for Name: pulse; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.pulse VALUES (true, '2026-11-18 23:22:18.777611+05:30', '2026-11-18 23:22:17.80717+05:30', '16519 16507 16497 16719 16567 16533', '-infinity', 2.634353, '-infinity');
+INSERT INTO relet.pulse VALUES (true, '2026-11-18 23:40:31.58405+05:30', '2026-11-18 23:40:32.06224+05:30', '16519 16507 16497 16719 16567 16533', '-infinity', 1.975866, '-infinity');
 
 
 --
 -- Data for Name: quarantine; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.quarantine VALUES (true, NULL, '2026-11-18 23:22:21.787123+05:30');
+INSERT INTO relet.quarantine VALUES (true, NULL, '2026-11-18 23:40:34.60262+05:30');
 
 
 --
 -- Data for Name: queue_samples; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.queue_samples VALUES ('default', 1, 2, 0, 0, 0, 0.799235, '2026-11-18 23:22:16.156824+05:30');
-INSERT INTO relet.queue_samples VALUES ('limited', 0, 0, 0, 0, 0, NULL, '2026-11-18 23:22:16.156824+05:30');
+INSERT INTO relet.queue_samples VALUES ('default', 1, 2, 0, 0, 0, 0.864037, '2026-11-18 23:40:27.117749+05:30');
+INSERT INTO relet.queue_samples VALUES ('limited', 0, 0, 0, 0, 0, NULL, '2026-11-18 23:40:27.117749+05:30');
 
 
 --
@@ -1907,7 +1906,7 @@ INSERT INTO relet.rates VALUES ('limited', '*', 5, 1);
 -- Data for Name: schedules; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.schedules VALUES ('report', 'report', '{"draft":{"id":"01a1efc9-b4bd-7fe1-b2d2-8d47b129e75c","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}', '{"draft":{"id":"","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}', false, '2026-11-19 08:30:00+05:30', '2026-11-18 23:22:16.150016+05:30', '2026-11-18 23:22:16.150016+05:30');
+INSERT INTO relet.schedules VALUES ('report', 'report', '{"draft":{"id":"01a1efda-59ca-7906-a7d0-1ac6106e858f","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}', '{"draft":{"id":"","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}', false, '2026-11-19 08:30:00+05:30', '2026-11-18 23:40:27.102762+05:30', '2026-11-18 23:40:27.102762+05:30');
 
 
 --
@@ -1926,32 +1925,32 @@ INSERT INTO relet.schedules VALUES ('report', 'report', '{"draft":{"id":"01a1efc
 -- Data for Name: stats; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.stats VALUES (60, '2026-11-18 23:22:00+05:30', '', 'sampled', 0, true, 1);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 23:22:00+05:30', '*', 'gauge.failed', 0, true, 0);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 23:22:00+05:30', '*', 'gauge.oldest', 0, true, 0.799235);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 23:22:00+05:30', '*', 'gauge.paused_jobs', 0, true, 0);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 23:22:00+05:30', '*', 'gauge.pending', 0, true, 1);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 23:22:00+05:30', '*', 'gauge.queued', 0, true, 2);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 23:22:00+05:30', '*', 'gauge.running', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 23:22:00+05:30', 'default', 'gauge.failed', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 23:22:00+05:30', 'default', 'gauge.oldest', 0, true, 0.799235);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 23:22:00+05:30', 'default', 'gauge.paused_jobs', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 23:22:00+05:30', 'default', 'gauge.pending', 0, true, 1);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 23:22:00+05:30', 'default', 'gauge.queued', 0, true, 2);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 23:22:00+05:30', 'default', 'gauge.running', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 23:22:00+05:30', 'limited', 'gauge.failed', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 23:22:00+05:30', 'limited', 'gauge.oldest', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 23:22:00+05:30', 'limited', 'gauge.paused_jobs', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 23:22:00+05:30', 'limited', 'gauge.pending', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 23:22:00+05:30', 'limited', 'gauge.queued', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 23:22:00+05:30', 'limited', 'gauge.running', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 23:40:00+05:30', '', 'sampled', 0, true, 1);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 23:40:00+05:30', '*', 'gauge.failed', 0, true, 0);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 23:40:00+05:30', '*', 'gauge.oldest', 0, true, 0.864037);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 23:40:00+05:30', '*', 'gauge.paused_jobs', 0, true, 0);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 23:40:00+05:30', '*', 'gauge.pending', 0, true, 1);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 23:40:00+05:30', '*', 'gauge.queued', 0, true, 2);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 23:40:00+05:30', '*', 'gauge.running', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 23:40:00+05:30', 'default', 'gauge.failed', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 23:40:00+05:30', 'default', 'gauge.oldest', 0, true, 0.864037);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 23:40:00+05:30', 'default', 'gauge.paused_jobs', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 23:40:00+05:30', 'default', 'gauge.pending', 0, true, 1);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 23:40:00+05:30', 'default', 'gauge.queued', 0, true, 2);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 23:40:00+05:30', 'default', 'gauge.running', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 23:40:00+05:30', 'limited', 'gauge.failed', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 23:40:00+05:30', 'limited', 'gauge.oldest', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 23:40:00+05:30', 'limited', 'gauge.paused_jobs', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 23:40:00+05:30', 'limited', 'gauge.pending', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 23:40:00+05:30', 'limited', 'gauge.queued', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 23:40:00+05:30', 'limited', 'gauge.running', 0, true, 0);
 
 
 --
 -- Data for Name: steps; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.steps VALUES ('01a1efc9-b989-7730-aa65-98424ccf3d08', 'step', 'charge', '"charged 7"', NULL, '2026-11-18 23:22:18.051273+05:30');
+INSERT INTO relet.steps VALUES ('01a1efda-5fb3-755b-8e4e-16ee409cd4ae', 'step', 'charge', '"charged 7"', NULL, '2026-11-18 23:40:30.525727+05:30');
 
 
 --
@@ -1970,9 +1969,9 @@ INSERT INTO relet.steps VALUES ('01a1efc9-b989-7730-aa65-98424ccf3d08', 'step', 
 -- Data for Name: workers; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.workers VALUES ('vm:4534:320dc6a3', 'vm', 4534, '{"name":"vm:4534:320dc6a3","host":"vm","pid":4534,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":5.0,"version":"0.1.0"}', 0, false, 'e1684f74-3354-4216-883d-e507dac5d81a', '2026-11-18 23:22:16.138247+05:30', '2026-11-18 23:22:16.138247+05:30');
-INSERT INTO relet.workers VALUES ('vm:4553:3df81a26', 'vm', 4553, '{"name":"vm:4553:3df81a26","host":"vm","pid":4553,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":5.0,"version":"0.1.0"}', 0, false, '5e378d0e-81e4-4c7b-8cf9-0139ce5b6eba', '2026-11-18 23:22:18.019455+05:30', '2026-11-18 23:22:18.019455+05:30');
-INSERT INTO relet.workers VALUES ('vm:4571:2affb180', 'vm', 4571, '{"name":"vm:4571:2affb180","host":"vm","pid":4571,"queues":["abandoned"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":5.0,"version":"0.1.0"}', 0, false, '7b7598cb-5d4c-497a-ac06-04ae31de8eea', '2026-11-18 23:22:18.7891+05:30', '2026-11-18 23:22:18.7891+05:30');
+INSERT INTO relet.workers VALUES ('vm:9954:eaf90ef9', 'vm', 9954, '{"name":"vm:9954:eaf90ef9","host":"vm","pid":9954,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":5.0,"version":"0.1.0"}', 0, false, '463d42d5-9323-4b9b-b636-90cc162154a1', '2026-11-18 23:40:27.095956+05:30', '2026-11-18 23:40:27.095956+05:30');
+INSERT INTO relet.workers VALUES ('vm:10125:53238e6a', 'vm', 10125, '{"name":"vm:10125:53238e6a","host":"vm","pid":10125,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":5.0,"version":"0.1.0"}', 0, false, 'b41092bc-74ed-4371-b89f-507dcfb6e83c', '2026-11-18 23:40:30.407892+05:30', '2026-11-18 23:40:30.407892+05:30');
+INSERT INTO relet.workers VALUES ('vm:10275:66a7ca01', 'vm', 10275, '{"name":"vm:10275:66a7ca01","host":"vm","pid":10275,"queues":["abandoned"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":5.0,"version":"0.1.0"}', 0, false, 'dab316ea-9771-41bd-9789-0c31f64d114f', '2026-11-18 23:40:31.588688+05:30', '2026-11-18 23:40:31.588688+05:30');
 
 
 --

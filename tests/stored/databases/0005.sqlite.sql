@@ -12,21 +12,21 @@ CREATE TABLE relet_attempts (
     error       text, error_type text,
     primary key (job, version)
 );
-INSERT INTO "relet_attempts" VALUES('01a1efc9-99b9-71ca-abd9-85a6628a17f7',1,1,'vm:4436:592bf801',1795024329.741,1795024329.773,NULL,1795024334.741,'retried','ValueError: card declined
+INSERT INTO "relet_attempts" VALUES('01a1efda-28f8-7f91-9f69-3757db24328b',1,1,'vm:9296:911dc10d',1795025415.762,1795025415.856,NULL,1795025420.762,'retried','ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ','builtins.ValueError');
-INSERT INTO "relet_attempts" VALUES('01a1efc9-99b9-71ca-abd9-85a6628a17f7',2,2,'vm:4436:592bf801',1795024329.783,1795024329.785,NULL,1795024334.783,'failed','ValueError: card declined
+INSERT INTO "relet_attempts" VALUES('01a1efda-28f8-7f91-9f69-3757db24328b',2,2,'vm:9296:911dc10d',1795025415.882,1795025415.897,NULL,1795025420.882,'failed','ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ','builtins.ValueError');
-INSERT INTO "relet_attempts" VALUES('01a1efc9-9c50-7ecf-bb86-d144314f50c2',1,1,'vm:4451:41acbe14',1795024330.404,1795024330.415,NULL,1795024335.404,'snoozed',NULL,NULL);
+INSERT INTO "relet_attempts" VALUES('01a1efda-2f1c-73fc-95e0-f7f5c945bd01',1,1,'vm:9336:75d00f5f',1795025417.133,1795025417.146,NULL,1795025422.133,'snoozed',NULL,NULL);
 CREATE TABLE relet_audit (
     seq      integer primary key autoincrement,
     id       text not null unique,  
@@ -36,8 +36,8 @@ CREATE TABLE relet_audit (
     subject  text not null,
     detail   text
 );
-INSERT INTO "relet_audit" VALUES(1,'01a1efc9-9c4b-7e60-8b8f-9d3e78681c04',1795024329.807,'ada','cancel','01a1efc9-9c47-7dae-8d6c-0ab6ab94d529',NULL);
-INSERT INTO "relet_audit" VALUES(2,'01a1efc9-a12d-73b6-b828-6e78d79cb54c',1795024331.053,'ada','pause_queue','paused',NULL);
+INSERT INTO "relet_audit" VALUES(1,'01a1efda-2f12-743f-bbe6-223fdef22674',1795025415.959,'ada','cancel','01a1efda-2f07-76ff-ad32-c65c58b0f829',NULL);
+INSERT INTO "relet_audit" VALUES(2,'01a1efda-3811-7459-b460-611c96f1b227',1795025418.257,'ada','pause_queue','paused',NULL);
 CREATE TABLE relet_dependencies (
     job         text not null,
     depends_on  text not null,  
@@ -47,9 +47,9 @@ CREATE TABLE relet_dependencies (
     task        text,  
     primary key (job, depends_on)
 );
-INSERT INTO "relet_dependencies" VALUES('01a1efc9-a11d-7c43-879a-0c4d92fe8516','01a1efc9-a114-78df-a64e-deeb2867aab6',0,NULL,NULL,NULL);
-INSERT INTO "relet_dependencies" VALUES('01a1efc9-a11d-7c43-879a-0c4d92fe8516','01a1efc9-a115-7cff-a2d3-829090c8b69b',1,NULL,NULL,NULL);
-INSERT INTO "relet_dependencies" VALUES('01a1efc9-a11d-7c43-879a-0c4d92fe8516','01a1efc9-a116-724f-8782-f7a7240345ea',2,NULL,NULL,NULL);
+INSERT INTO "relet_dependencies" VALUES('01a1efda-37f5-70e6-ae58-78eafea3a2e8','01a1efda-37c4-74a0-b68c-d1092a323b3c',0,NULL,NULL,NULL);
+INSERT INTO "relet_dependencies" VALUES('01a1efda-37f5-70e6-ae58-78eafea3a2e8','01a1efda-37cc-7ad9-b0cd-c44e86219d81',1,NULL,NULL,NULL);
+INSERT INTO "relet_dependencies" VALUES('01a1efda-37f5-70e6-ae58-78eafea3a2e8','01a1efda-37d4-7a17-baea-0660953f32e2',2,NULL,NULL,NULL);
 CREATE TABLE relet_ended_sessions (
     id     text primary key,
     until  real not null
@@ -82,10 +82,10 @@ CREATE TABLE relet_finished (
     context       text,
     finished_at   real not null
 , error_type text);
-INSERT INTO "relet_finished" VALUES('01a1efc9-99b6-743a-a719-af8365e954db','succeeded','default','double',0,NULL,NULL,'{"number":1}','2',NULL,1,4,0,1,'vm:4436:592bf801','e81e70b4-1b08-41b5-9c27-0687d5ea4d8b','01a1efc9-99b6-743a-a719-af8365e954db',0,0,NULL,1795024329.143,1795024329.143,1795024329.741,NULL,NULL,1795024329.752,NULL);
-INSERT INTO "relet_finished" VALUES('01a1efc9-99b8-7a6d-a6a2-549ffba5dfbf','succeeded','default','first',0,NULL,NULL,'{"number":2}',NULL,NULL,1,4,0,1,'vm:4436:592bf801','e81e70b4-1b08-41b5-9c27-0687d5ea4d8b','01a1efc9-99b8-7a6d-a6a2-549ffba5dfbf',0,1,NULL,1795024329.144,1795024329.144,1795024329.741,NULL,NULL,1795024329.761,NULL);
-INSERT INTO "relet_finished" VALUES('01a1efc9-9c0f-7166-b8f1-d2606ab4df38','succeeded','default','double',0,NULL,NULL,'{"number":2}','4',NULL,1,4,0,1,'vm:4436:592bf801','0457f797-3f3b-4657-a21b-21d451d16f13','01a1efc9-99b8-7a6d-a6a2-549ffba5dfbf',1,0,NULL,1795024329.764,1795024329.764,1795024329.77,NULL,NULL,1795024329.776,NULL);
-INSERT INTO "relet_finished" VALUES('01a1efc9-9c47-7dae-8d6c-0ab6ab94d529','cancelled','default','double',0,NULL,NULL,'{"number":3}',NULL,NULL,0,4,0,0,NULL,NULL,'01a1efc9-9c47-7dae-8d6c-0ab6ab94d529',0,0,NULL,1795024329.801,1795027929.801,NULL,NULL,NULL,1795024329.805,NULL);
+INSERT INTO "relet_finished" VALUES('01a1efda-28f1-71a0-b636-cbe33c517f02','succeeded','default','double',0,NULL,NULL,'{"number":1}','2',NULL,1,4,0,1,'vm:9296:911dc10d','5d13d2df-3024-4047-ab58-c5f2d811936b','01a1efda-28f1-71a0-b636-cbe33c517f02',0,0,NULL,1795025414.388,1795025414.388,1795025415.762,NULL,NULL,1795025415.798,NULL);
+INSERT INTO "relet_finished" VALUES('01a1efda-28f5-7c2a-86e7-bba89795b6ea','succeeded','default','first',0,NULL,NULL,'{"number":2}',NULL,NULL,1,4,0,1,'vm:9296:911dc10d','5d13d2df-3024-4047-ab58-c5f2d811936b','01a1efda-28f5-7c2a-86e7-bba89795b6ea',0,1,NULL,1795025414.389,1795025414.389,1795025415.762,NULL,NULL,1795025415.813,NULL);
+INSERT INTO "relet_finished" VALUES('01a1efda-2e6b-79cb-aa57-7ac3850ff3ee','succeeded','default','double',0,NULL,NULL,'{"number":2}','4',NULL,1,4,0,1,'vm:9296:911dc10d','679ebe65-b216-4cc6-8c0b-3fbc3dffd517','01a1efda-28f5-7c2a-86e7-bba89795b6ea',1,0,NULL,1795025415.825,1795025415.825,1795025415.841,NULL,NULL,1795025415.876,NULL);
+INSERT INTO "relet_finished" VALUES('01a1efda-2f07-76ff-ad32-c65c58b0f829','cancelled','default','double',0,NULL,NULL,'{"number":3}',NULL,NULL,0,4,0,0,NULL,NULL,'01a1efda-2f07-76ff-ad32-c65c58b0f829',0,0,NULL,1795025415.953,1795029015.953,NULL,NULL,NULL,1795025415.957,NULL);
 CREATE TABLE relet_group_limits (
     queue        text not null,
     group_key    text not null,
@@ -150,41 +150,41 @@ CREATE TABLE relet_jobs (
         attempt between 0 and max_attempts and (state <> 'queued' or attempt < max_attempts)),
     constraint stopped_has_moment check ((state in ('paused', 'failed')) = (stopped_at is not null))
 );
-INSERT INTO "relet_jobs" VALUES('01a1efc9-99b9-71ca-abd9-85a6628a17f7',6,'failed',NULL,'default','refuse',0,0,'blocked',NULL,1,'{"reason":"card declined"}',1.79502432977883863451e+09,2,2,0,0,2,'{"backoff":[0.01,0.01,2.0,true]}',NULL,NULL,'b66bd76d-fd13-4524-985a-5cb42ca486f6',NULL,NULL,NULL,0,NULL,NULL,'ValueError: card declined
+INSERT INTO "relet_jobs" VALUES('01a1efda-28f8-7f91-9f69-3757db24328b',6,'failed',NULL,'default','refuse',0,0,'blocked',NULL,1,'{"reason":"card declined"}',1.79502541585856056211e+09,2,2,0,0,2,'{"backoff":[0.01,0.01,2.0,true]}',NULL,NULL,'c2bf2296-687c-435a-9f96-341c12124849',NULL,NULL,NULL,0,NULL,NULL,'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
-','01a1efc9-99b9-71ca-abd9-85a6628a17f7',0,0,0,NULL,NULL,1,NULL,0,1795024329.148,1795024329.785,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-9c50-7ecf-bb86-d144314f50c2',8,'pending','time','default','approve',0,0,NULL,NULL,0,'{"amount":7}',2111248330.416,0,4,0,0,1,NULL,NULL,NULL,'f56d4e85-5c48-4b75-b8ac-c77c95f8f1ec',NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efc9-9c50-7ecf-bb86-d144314f50c2',0,0,0,'answer',NULL,0,NULL,0,1795024329.809,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-9eb7-7557-8b87-9947a9c72a2b',9,'running',NULL,'abandoned','die',0,0,NULL,NULL,0,'{"folder":"/tmp/tmpilx5ol65"}',1795024330.424,1,4,0,0,1,NULL,NULL,'vm:4464:32989ab4','d994318b-8206-42c3-beba-034342469382',1795024336.011,NULL,1795024331.011,0,NULL,NULL,NULL,'01a1efc9-9eb7-7557-8b87-9947a9c72a2b',0,0,0,NULL,NULL,0,NULL,0,1795024330.424,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-a114-78df-a64e-deeb2867aab6',10,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":0}',1795024331.028,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efc9-a114-78df-a64e-deeb2867aab6',0,0,0,NULL,NULL,0,NULL,0,1795024331.028,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-a115-7cff-a2d3-829090c8b69b',11,'queued',NULL,'waiting','double',1,-1,NULL,NULL,0,'{"number":1}',1795024331.029,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efc9-a115-7cff-a2d3-829090c8b69b',0,0,0,NULL,NULL,0,NULL,0,1795024331.029,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-a116-724f-8782-f7a7240345ea',12,'queued',NULL,'waiting','double',2,-2,NULL,NULL,0,'{"number":2}',1795024331.03,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efc9-a116-724f-8782-f7a7240345ea',0,0,0,NULL,NULL,0,NULL,0,1795024331.03,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-a117-7b7f-b532-573a6deca51d',13,'pending','time','waiting','double',0,0,NULL,NULL,0,'{"number":10}',1795024332.031,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efc9-a117-7b7f-b532-573a6deca51d',0,0,0,NULL,NULL,0,NULL,0,1795024331.031,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-a118-7786-966b-0f493ccc76f8',14,'pending','target','waiting','double',0,0,'blocked',NULL,0,'{"number":11}',1795024331.032,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efc9-a118-7786-966b-0f493ccc76f8',0,0,0,NULL,NULL,0,NULL,0,1795024331.032,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-a119-7d68-83e4-374e93168111',15,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":12}',1795024331.034,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efc9-a119-7d68-83e4-374e93168111',0,0,0,NULL,NULL,0,'once',0,1795024331.034,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-a11b-7470-8ce6-76427824af8f',16,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":13}',1795024331.036,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efc9-a11b-7470-8ce6-76427824af8f',0,0,0,NULL,NULL,0,'window',1,1795024331.036,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-a11d-7c43-879a-0c4d92fe8516',17,'pending','jobs','waiting','collect',0,0,NULL,NULL,0,'{}',1795024331.039,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efc9-a11d-7c43-879a-0c4d92fe8516',0,3,3,NULL,NULL,0,NULL,0,1795024331.039,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-a122-7a65-965a-1728fc3e95e2',18,'paused',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":14}',1795024331.042,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efc9-a122-7a65-965a-1728fc3e95e2',0,0,0,NULL,NULL,0,NULL,0,1795024331.042,1795024331.045,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-a127-7f81-8bcb-3ab69d2f12ce',19,'queued',NULL,'paused','double',0,0,NULL,NULL,0,'{"number":15}',1795024331.047,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efc9-a127-7f81-8bcb-3ab69d2f12ce',0,0,0,NULL,NULL,0,NULL,0,1795024331.047,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-a128-7c8a-9d22-de668837dced',20,'queued',NULL,'limited','double',0,0,NULL,'a',0,'{"number":0}',1795024331.049,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efc9-a128-7c8a-9d22-de668837dced',0,0,0,NULL,NULL,0,NULL,0,1795024331.049,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-a12a-701c-80fb-175d419ad73b',21,'queued',NULL,'limited','double',0,0,NULL,'a',0,'{"number":1}',1795024331.05,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efc9-a12a-701c-80fb-175d419ad73b',0,0,0,NULL,NULL,0,NULL,0,1795024331.05,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1efc9-a12b-70fa-8b0b-cabf03c8e0a5',22,'queued',NULL,'limited','double',0,0,NULL,'b',0,'{"number":2}',1795024331.051,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efc9-a12b-70fa-8b0b-cabf03c8e0a5',0,0,0,NULL,NULL,0,NULL,0,1795024331.051,NULL,NULL);
+','01a1efda-28f8-7f91-9f69-3757db24328b',0,0,0,NULL,NULL,1,NULL,0,1795025414.402,1795025415.897,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-2f1c-73fc-95e0-f7f5c945bd01',8,'pending','time','default','approve',0,0,NULL,NULL,0,'{"amount":7}',2111249417.147,0,4,0,0,1,NULL,NULL,NULL,'6f4f784c-a490-485a-964a-57d1c1fe21c8',NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efda-2f1c-73fc-95e0-f7f5c945bd01',0,0,0,'answer',NULL,0,NULL,0,1795025415.965,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-33d5-759c-8d7b-976abfb4025e',9,'running',NULL,'abandoned','die',0,0,NULL,NULL,0,'{"folder":"/tmp/tmpmixr3ufy"}',1795025417.173,1,4,0,0,1,NULL,NULL,'vm:9398:e74180a2','d94af4cb-8c29-44ce-888c-15ede806361b',1795025423.151,NULL,1795025418.151,0,NULL,NULL,NULL,'01a1efda-33d5-759c-8d7b-976abfb4025e',0,0,0,NULL,NULL,0,NULL,0,1795025417.173,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-37c4-74a0-b68c-d1092a323b3c',10,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":0}',1795025418.18,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efda-37c4-74a0-b68c-d1092a323b3c',0,0,0,NULL,NULL,0,NULL,0,1795025418.18,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-37cc-7ad9-b0cd-c44e86219d81',11,'queued',NULL,'waiting','double',1,-1,NULL,NULL,0,'{"number":1}',1795025418.189,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efda-37cc-7ad9-b0cd-c44e86219d81',0,0,0,NULL,NULL,0,NULL,0,1795025418.189,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-37d4-7a17-baea-0660953f32e2',12,'queued',NULL,'waiting','double',2,-2,NULL,NULL,0,'{"number":2}',1795025418.197,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efda-37d4-7a17-baea-0660953f32e2',0,0,0,NULL,NULL,0,NULL,0,1795025418.197,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-37d5-7d3a-8494-a4e924090b84',13,'pending','time','waiting','double',0,0,NULL,NULL,0,'{"number":10}',1795025419.198,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efda-37d5-7d3a-8494-a4e924090b84',0,0,0,NULL,NULL,0,NULL,0,1795025418.198,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-37dc-7fd8-9252-3dd79b041f42',14,'pending','target','waiting','double',0,0,'blocked',NULL,0,'{"number":11}',1795025418.205,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efda-37dc-7fd8-9252-3dd79b041f42',0,0,0,NULL,NULL,0,NULL,0,1795025418.205,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-37e1-71fc-9d1a-8c3a44d03daf',15,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":12}',1795025418.211,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efda-37e1-71fc-9d1a-8c3a44d03daf',0,0,0,NULL,NULL,0,'once',0,1795025418.211,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-37ec-7c29-b379-2575d1afdef0',16,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":13}',1795025418.224,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efda-37ec-7c29-b379-2575d1afdef0',0,0,0,NULL,NULL,0,'window',1,1795025418.224,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-37f5-70e6-ae58-78eafea3a2e8',17,'pending','jobs','waiting','collect',0,0,NULL,NULL,0,'{}',1795025418.231,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efda-37f5-70e6-ae58-78eafea3a2e8',0,3,3,NULL,NULL,0,NULL,0,1795025418.231,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-37fe-78c4-aca5-fceaeb871dfb',18,'paused',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":14}',1795025418.238,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efda-37fe-78c4-aca5-fceaeb871dfb',0,0,0,NULL,NULL,0,NULL,0,1795025418.238,1795025418.243,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-3809-78b6-ad84-70945f9475af',19,'queued',NULL,'paused','double',0,0,NULL,NULL,0,'{"number":15}',1795025418.249,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efda-3809-78b6-ad84-70945f9475af',0,0,0,NULL,NULL,0,NULL,0,1795025418.249,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-380a-7ad0-8550-4646c28e5188',20,'queued',NULL,'limited','double',0,0,NULL,'a',0,'{"number":0}',1795025418.25,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efda-380a-7ad0-8550-4646c28e5188',0,0,0,NULL,NULL,0,NULL,0,1795025418.25,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-380d-7b96-b5dd-aaa7fd206185',21,'queued',NULL,'limited','double',0,0,NULL,'a',0,'{"number":1}',1795025418.253,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efda-380d-7b96-b5dd-aaa7fd206185',0,0,0,NULL,NULL,0,NULL,0,1795025418.253,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1efda-380e-7045-a1ef-da3e99c8678c',22,'queued',NULL,'limited','double',0,0,NULL,'b',0,'{"number":2}',1795025418.254,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1efda-380e-7045-a1ef-da3e99c8678c',0,0,0,NULL,NULL,0,NULL,0,1795025418.254,NULL,NULL);
 CREATE TABLE relet_keys (
     key    text primary key not null,
     job    text not null,
     until  real
 );
-INSERT INTO "relet_keys" VALUES('once','01a1efc9-a119-7d68-83e4-374e93168111',NULL);
-INSERT INTO "relet_keys" VALUES('window','01a1efc9-a11b-7470-8ce6-76427824af8f',1795024391.036);
+INSERT INTO "relet_keys" VALUES('once','01a1efda-37e1-71fc-9d1a-8c3a44d03daf',NULL);
+INSERT INTO "relet_keys" VALUES('window','01a1efda-37ec-7c29-b379-2575d1afdef0',1795025478.223);
 CREATE TABLE relet_migrations (version integer primary key, applied_at real not null, oldest integer, release text);
-INSERT INTO "relet_migrations" VALUES(1,1.7950243291069998741e+09,1,'0.1.0');
-INSERT INTO "relet_migrations" VALUES(2,1.79502432911098289492e+09,1,'0.1.0');
-INSERT INTO "relet_migrations" VALUES(3,1.79502432911198878291e+09,1,'0.1.0');
-INSERT INTO "relet_migrations" VALUES(4,1.79502432911500644681e+09,1,'0.1.0');
-INSERT INTO "relet_migrations" VALUES(5,1.79502432911798357959e+09,1,'0.1.0');
+INSERT INTO "relet_migrations" VALUES(1,1.79502541435100293164e+09,1,'0.1.0');
+INSERT INTO "relet_migrations" VALUES(2,1.79502541435498595232e+09,1,'0.1.0');
+INSERT INTO "relet_migrations" VALUES(3,1.79502541435599184032e+09,1,'0.1.0');
+INSERT INTO "relet_migrations" VALUES(4,1.7950254143600151539e+09,1,'0.1.0');
+INSERT INTO "relet_migrations" VALUES(5,1.79502541436198663708e+09,1,'0.1.0');
 CREATE TABLE relet_nudges (
     id      integer primary key autoincrement,
     kind    text not null check (kind in ('target', 'job', 'chain', 'signal')),
@@ -192,7 +192,7 @@ CREATE TABLE relet_nudges (
     beyond  text
 );
 INSERT INTO "relet_nudges" VALUES(6,'target','blocked',NULL);
-INSERT INTO "relet_nudges" VALUES(7,'job','01a1efc9-a11d-7c43-879a-0c4d92fe8516',NULL);
+INSERT INTO "relet_nudges" VALUES(7,'job','01a1efda-37f5-70e6-ae58-78eafea3a2e8',NULL);
 CREATE TABLE relet_operations (
     id       text primary key,
     verb     text not null,
@@ -201,22 +201,22 @@ CREATE TABLE relet_operations (
     outcome  text,  
     at       real not null
 ) without rowid;
-INSERT INTO "relet_operations" VALUES('01a1efc9-99a1-7b91-b60f-32cba750b422','limit_queue','limited',NULL,'{}',1795024329.129);
-INSERT INTO "relet_operations" VALUES('01a1efc9-9c4a-78db-987c-1fc3ed462c4b','cancel','01a1efc9-9c47-7dae-8d6c-0ab6ab94d529',NULL,'{"jobs":[{"id":"01a1efc9-9c47-7dae-8d6c-0ab6ab94d529","task":"double","queue":"default","state":"cancelled","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1efc9-9c47-7dae-8d6c-0ab6ab94d529","position":0,"created_at":"2026-11-18T17:52:09.801000Z","run_at":"2026-11-18T18:52:09.801000Z","started_at":null,"finished_at":"2026-11-18T17:52:09.805000Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"error_type":null,"existing":false}]}',1795024329.803);
-INSERT INTO "relet_operations" VALUES('01a1efc9-a123-758d-923b-c568e4b3e4ee','pause','01a1efc9-a122-7a65-965a-1728fc3e95e2',NULL,'{"jobs":[{"id":"01a1efc9-a122-7a65-965a-1728fc3e95e2","task":"double","queue":"waiting","state":"paused","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1efc9-a122-7a65-965a-1728fc3e95e2","position":0,"created_at":"2026-11-18T17:52:11.042000Z","run_at":"2026-11-18T17:52:11.042000Z","started_at":null,"finished_at":"2026-11-18T17:52:11.045000Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"error_type":null,"existing":false}]}',1795024331.043);
-INSERT INTO "relet_operations" VALUES('01a1efc9-a12d-72ef-acf3-e7f1696dd43e','pause_queue','paused',NULL,'{}',1795024331.053);
+INSERT INTO "relet_operations" VALUES('01a1efda-28dd-7edb-9b61-9f422f2320ea','limit_queue','limited',NULL,'{}',1795025414.377);
+INSERT INTO "relet_operations" VALUES('01a1efda-2f12-71e3-99e9-36ed6369df8f','cancel','01a1efda-2f07-76ff-ad32-c65c58b0f829',NULL,'{"jobs":[{"id":"01a1efda-2f07-76ff-ad32-c65c58b0f829","task":"double","queue":"default","state":"cancelled","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1efda-2f07-76ff-ad32-c65c58b0f829","position":0,"created_at":"2026-11-18T18:10:15.953000Z","run_at":"2026-11-18T19:10:15.953000Z","started_at":null,"finished_at":"2026-11-18T18:10:15.957000Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"error_type":null,"existing":false}]}',1795025415.954);
+INSERT INTO "relet_operations" VALUES('01a1efda-3800-768c-800e-462ad207cd31','pause','01a1efda-37fe-78c4-aca5-fceaeb871dfb',NULL,'{"jobs":[{"id":"01a1efda-37fe-78c4-aca5-fceaeb871dfb","task":"double","queue":"waiting","state":"paused","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1efda-37fe-78c4-aca5-fceaeb871dfb","position":0,"created_at":"2026-11-18T18:10:18.238000Z","run_at":"2026-11-18T18:10:18.238000Z","started_at":null,"finished_at":"2026-11-18T18:10:18.243000Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"error_type":null,"existing":false}]}',1795025418.241);
+INSERT INTO "relet_operations" VALUES('01a1efda-3811-7567-99e1-c21e896f3104','pause_queue','paused',NULL,'{}',1795025418.257);
 CREATE TABLE relet_pulse (
     single       integer primary key check (single = 1),
     touched_at   real not null default 0,
     grace_until  real not null default 0
 , tables text, period_from real not null default 0, uptime real not null default 0, reap_before real not null default 0);
-INSERT INTO "relet_pulse" VALUES(1,1795024330.986,1.79502433138366675373e+09,NULL,0.0,1.2684562964059296064e+00,0.0);
+INSERT INTO "relet_pulse" VALUES(1,1795025418.075,1.79502541735466670993e+09,NULL,0.0,2.38680903692147694528e+00,0.0);
 CREATE TABLE relet_quarantine (
     single  integer primary key check (single = 1),
     worker  text,
     until   real not null default 0
 );
-INSERT INTO "relet_quarantine" VALUES(1,NULL,1795024333.992);
+INSERT INTO "relet_quarantine" VALUES(1,NULL,1795025421.102);
 CREATE TABLE relet_queue_samples (
     queue        text primary key,
     pending      integer not null,
@@ -227,8 +227,8 @@ CREATE TABLE relet_queue_samples (
     oldest       real,  
     counted_at   real not null
 );
-INSERT INTO "relet_queue_samples" VALUES('default',1,2,0,0,0,5.8500003814697265625e-01,1795024329.736);
-INSERT INTO "relet_queue_samples" VALUES('limited',0,0,0,0,0,NULL,1795024329.736);
+INSERT INTO "relet_queue_samples" VALUES('default',0,3,0,0,0,1.35800004005432128906e+00,1795025415.747);
+INSERT INTO "relet_queue_samples" VALUES('limited',0,0,0,0,0,NULL,1795025415.747);
 CREATE TABLE relet_queues (
     queue        text primary key not null,
     paused       integer not null default 0,
@@ -270,7 +270,7 @@ CREATE TABLE relet_schedules (
     moved_at    real not null,  
     changed_at  real not null
 );
-INSERT INTO "relet_schedules" VALUES('report','report','{"draft":{"id":"01a1efc9-9bb6-71a1-be6e-229a9d1d98a2","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}','{"draft":{"id":"","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}',0,1795057200.0,1795024329.724,1795024329.724);
+INSERT INTO "relet_schedules" VALUES('report','report','{"draft":{"id":"01a1efda-2d53-700e-86bc-46c21acbc77b","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}','{"draft":{"id":"","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}',0,1795057200.0,1795025415.707,1795025415.707);
 CREATE TABLE relet_sequence (
     single  integer primary key check (single = 1),
     last    integer not null
@@ -300,25 +300,25 @@ CREATE TABLE relet_stats (
     number  real not null,
     primary key (step, at, queue, name, bucket)
 );
-INSERT INTO "relet_stats" VALUES(60,1795024320.0,'','sampled',0,1,1.0);
-INSERT INTO "relet_stats" VALUES(60,1795024320.0,'default','gauge.pending',0,1,1.0);
-INSERT INTO "relet_stats" VALUES(60,1795024320.0,'default','gauge.queued',0,1,2.0);
-INSERT INTO "relet_stats" VALUES(60,1795024320.0,'default','gauge.running',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1795024320.0,'default','gauge.paused_jobs',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1795024320.0,'default','gauge.failed',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1795024320.0,'default','gauge.oldest',0,1,5.8500003814697265625e-01);
-INSERT INTO "relet_stats" VALUES(60,1795024320.0,'limited','gauge.pending',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1795024320.0,'limited','gauge.queued',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1795024320.0,'limited','gauge.running',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1795024320.0,'limited','gauge.paused_jobs',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1795024320.0,'limited','gauge.failed',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1795024320.0,'limited','gauge.oldest',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(-60,1795024320.0,'*','gauge.pending',0,1,1.0);
-INSERT INTO "relet_stats" VALUES(-60,1795024320.0,'*','gauge.queued',0,1,2.0);
-INSERT INTO "relet_stats" VALUES(-60,1795024320.0,'*','gauge.running',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(-60,1795024320.0,'*','gauge.paused_jobs',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(-60,1795024320.0,'*','gauge.failed',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(-60,1795024320.0,'*','gauge.oldest',0,1,5.8500003814697265625e-01);
+INSERT INTO "relet_stats" VALUES(60,1795025400.0,'','sampled',0,1,1.0);
+INSERT INTO "relet_stats" VALUES(60,1795025400.0,'default','gauge.pending',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1795025400.0,'default','gauge.queued',0,1,3.0);
+INSERT INTO "relet_stats" VALUES(60,1795025400.0,'default','gauge.running',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1795025400.0,'default','gauge.paused_jobs',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1795025400.0,'default','gauge.failed',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1795025400.0,'default','gauge.oldest',0,1,1.35800004005432128906e+00);
+INSERT INTO "relet_stats" VALUES(60,1795025400.0,'limited','gauge.pending',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1795025400.0,'limited','gauge.queued',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1795025400.0,'limited','gauge.running',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1795025400.0,'limited','gauge.paused_jobs',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1795025400.0,'limited','gauge.failed',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1795025400.0,'limited','gauge.oldest',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(-60,1795025400.0,'*','gauge.pending',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(-60,1795025400.0,'*','gauge.queued',0,1,3.0);
+INSERT INTO "relet_stats" VALUES(-60,1795025400.0,'*','gauge.running',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(-60,1795025400.0,'*','gauge.paused_jobs',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(-60,1795025400.0,'*','gauge.failed',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(-60,1795025400.0,'*','gauge.oldest',0,1,1.35800004005432128906e+00);
 CREATE TABLE relet_steps (
     job      text not null,
     kind     text not null check (kind in ('step', 'sleep', 'wait', 'missed')),
@@ -328,7 +328,7 @@ CREATE TABLE relet_steps (
     done_at  real not null,
     primary key (job, kind, name)
 );
-INSERT INTO "relet_steps" VALUES('01a1efc9-9c50-7ecf-bb86-d144314f50c2','step','charge','"charged 7"',NULL,1795024330.409);
+INSERT INTO "relet_steps" VALUES('01a1efda-2f1c-73fc-95e0-f7f5c945bd01','step','charge','"charged 7"',NULL,1795025417.136);
 CREATE TABLE relet_tags (
     tag  text not null,
     job  text not null,
@@ -352,9 +352,9 @@ CREATE TABLE relet_workers (
     started_at  real not null,
     seen_at     real not null
 );
-INSERT INTO "relet_workers" VALUES('vm:4436:592bf801','vm',4436,'{"name":"vm:4436:592bf801","host":"vm","pid":4436,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":5.0,"version":"0.1.0"}',0,0,'244fd1ba-11b2-4755-9e52-9625c72066e4',1795024329.722,1795024329.722);
-INSERT INTO "relet_workers" VALUES('vm:4451:41acbe14','vm',4451,'{"name":"vm:4451:41acbe14","host":"vm","pid":4451,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":5.0,"version":"0.1.0"}',0,0,'9d3628ae-3a8e-44ee-a311-92278b9f5037',1795024330.38,1795024330.38);
-INSERT INTO "relet_workers" VALUES('vm:4464:32989ab4','vm',4464,'{"name":"vm:4464:32989ab4","host":"vm","pid":4464,"queues":["abandoned"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":5.0,"version":"0.1.0"}',0,0,'11317404-be0e-49d8-af50-dd978d45b2fc',1795024330.993,1795024330.993);
+INSERT INTO "relet_workers" VALUES('vm:9296:911dc10d','vm',9296,'{"name":"vm:9296:911dc10d","host":"vm","pid":9296,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":5.0,"version":"0.1.0"}',0,0,'712d7497-3ea8-41ce-8188-4d02ce0cfd0f',1795025415.705,1795025415.705);
+INSERT INTO "relet_workers" VALUES('vm:9336:75d00f5f','vm',9336,'{"name":"vm:9336:75d00f5f","host":"vm","pid":9336,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":5.0,"version":"0.1.0"}',0,0,'b8d05457-c4ee-493d-9091-a41fa304c05b',1795025417.103,1795025417.103);
+INSERT INTO "relet_workers" VALUES('vm:9398:e74180a2','vm',9398,'{"name":"vm:9398:e74180a2","host":"vm","pid":9398,"queues":["abandoned"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":5.0,"version":"0.1.0"}',0,0,'a560e833-f1ee-469e-9c82-f0c8f4a3f433',1795025418.101,1795025418.101);
 CREATE INDEX relet_jobs_claim on relet_jobs (queue, suspect, rank, seq) where state = 'queued';
 CREATE INDEX relet_jobs_tasks on relet_jobs (queue, task, suspect, rank, seq) where state = 'queued';
 CREATE INDEX relet_jobs_suspect on relet_jobs (queue, suspect) where state = 'queued' and suspect > 0;
