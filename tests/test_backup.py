@@ -122,6 +122,7 @@ def check_restored(shop: Shop, resume: Callable[[str], object]) -> None:
     assert {*shop.ran} == {f"quick {n}" for n in range(QUICK)} | {f"hold {n}" for n in range(HELD)} | {"nightly"}
 
 
+@pytest.mark.long
 def test_a_copy_of_a_sqlite_file_starts_paused(typed: CommandLine, tmp_path: Path) -> None:
     path, copy = tmp_path / "jobs.db", tmp_path / "copy.db"
     with busy_shop(f"sqlite:///{path}", tmp_path / "shop") as shop:
@@ -176,6 +177,7 @@ def run(server: Server, name: str, *arguments: str) -> None:
     subprocess.run([str(programs / name), *arguments], check=True)
 
 
+@pytest.mark.long
 def test_a_restored_schema_of_postgres_starts_nothing(typed: CommandLine, pg_server: Server, tmp_path: Path) -> None:
     dump = tmp_path / "jobs.dump"
     with pg_server.fresh_database() as url, pg_server.fresh_database() as other:

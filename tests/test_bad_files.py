@@ -186,6 +186,7 @@ def test_a_full_disk_is_reported_and_nothing_is_lost(tmp_path: Path) -> None:
         app.close()
 
 
+@pytest.mark.long
 def test_a_write_that_the_system_refuses_is_reported(tmp_path: Path) -> None:
     """A limit of the process on the size of files: an I/O error, not a full disk."""
     script = f"""

@@ -144,6 +144,7 @@ SCHEDULES: dict[str, Row] = {
 FAMILIES = {"limit": LIMITS, "signal": SIGNALS, "schedule": SCHEDULES}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 def test_bad_limits_signals_and_schedules_get_a_clear_error_and_store_nothing(furnished: App, family: str) -> None:
     check(furnished, FAMILIES[family])

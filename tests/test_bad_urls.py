@@ -171,6 +171,7 @@ def role(database: Database, *settings: str) -> Iterator[str]:
             connection.execute(f"drop owned by {name}; drop role {name}".encode())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("any_session", [False, True], ids=["as given", "target_session_attrs=any"])
 def test_a_database_that_only_reads_says_so(pg_database: Database, any_session: bool) -> None:
     with role(pg_database, "default_transaction_read_only = on") as url:

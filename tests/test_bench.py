@@ -158,6 +158,7 @@ def measured(**rates: float) -> Results:
     return results
 
 
+@pytest.mark.long
 def test_bars_compare_within_a_turn_and_a_slow_peer_makes_the_run_void() -> None:
     results = measured(raw=100.0, relet=90.0, graphile_worker=60.0, pg_boss=62.0, pgqueuer=21.0)
     (verdict,) = [bar.verdict(results) for bar in bars.BARS if bar.row == "drain1"]
@@ -297,6 +298,7 @@ def test_relet_bench_measures_a_store_and_leaves_nothing_behind(store_url: str, 
             assert connection.execute(SCRATCH).fetchall() == []
 
 
+@pytest.mark.long
 def test_relet_bench_takes_an_app_and_prints_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "shop.py").write_text("from relet import App\napp = App('sqlite:///shop.db')\n")
     monkeypatch.chdir(tmp_path)
@@ -307,6 +309,7 @@ def test_relet_bench_takes_an_app_and_prints_a_table(tmp_path: Path, monkeypatch
     assert not (tmp_path / "shop.db").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -329,6 +332,7 @@ def test_relet_bench_refuses_in_one_sentence(
     assert "secret" not in printed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_relet_bench_cleans_up_when_it_is_interrupted(number: signal.Signals, own_database: str) -> None:
     command = [sys.executable, "-m", "relet", "bench", own_database, "--jobs", "1000000"]

@@ -38,6 +38,7 @@ def write_app(folder: Path, url: str, schema: str = "relet") -> None:
     (folder / "shop.py").write_text(APP.format(url=url, schema=schema))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "printed"),
     [
@@ -205,6 +206,7 @@ def test_logs_are_lines_to_read(shop: Shop) -> None:
     assert "10 slots" in worker.log
 
 
+@pytest.mark.long
 def test_json_logs_tell_the_job_of_each_record_of_a_handler(shop: Shop) -> None:
     worker = shop.start("--log-format", "json")
     text = 'one "line"\nand ünother'
@@ -226,6 +228,7 @@ def test_json_logs_tell_the_job_of_each_record_of_a_handler(shop: Shop) -> None:
     assert "job_id" not in stopped[-1]
 
 
+@pytest.mark.long
 def test_records_of_a_process_are_marked_in_readable_logs_as_well(shop: Shop) -> None:
     worker = shop.start()
     job = shop.one("log_text_in_process", "words")

@@ -104,6 +104,7 @@ def test_a_script_knows_every_command_verb_and_option(shell: str) -> None:
         assert [word for word in words if word not in text] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shell", FILES)
 def test_the_command_prints_the_script_that_is_shipped(shell: str) -> None:
     ran = subprocess.run(

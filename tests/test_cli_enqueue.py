@@ -12,6 +12,7 @@ from tests.plugin.command_line import CommandLine
 from tests.shops import CliShop
 
 
+@pytest.mark.long
 def test_a_job_is_enqueued_and_its_id_printed(typed: CommandLine, any_shop: CliShop) -> None:
     code, printed = typed(
         any_shop.folder, "enqueue", "shop:app", "charge", "--arg", "account=acct-7", "--arg", "cents=900"

@@ -45,6 +45,7 @@ def with_a_bad_url() -> Iterator[CommandLine]:
         yield made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_no_app_breaks_the_help_of_a_command(
     tmp_path: Path, command: Command, with_a_bad_url: CommandLine, monkeypatch: pytest.MonkeyPatch
@@ -65,6 +66,7 @@ def _help_of(command: Command) -> str:
     return help
 
 
+@pytest.mark.long
 def test_every_command_has_examples_that_it_accepts() -> None:
     assert EXAMPLES.keys() == {command.name for command in COMMANDS}
     for name, lines in EXAMPLES.items():

@@ -21,6 +21,7 @@ def report(shop: CliShop, name: str, *, stopping: bool = False) -> None:
     shop.app._store().run(worker_reports.report, str(uuid.uuid4()), facts, 1, stopping)
 
 
+@pytest.mark.long
 def test_the_end_of_an_id_will_do(typed: CommandLine, shop: CliShop) -> None:
     (job,) = shop.many(1)
     for words in (("show", job.id[-8:]), (job.id[-8:],)):
@@ -64,6 +65,7 @@ def test_json_has_payloads_and_results_as_values(typed: CommandLine, shop: CliSh
     assert shown["result"] == "paid"
 
 
+@pytest.mark.long
 def test_a_probe_knows_the_workers_of_this_host(typed: CommandLine, shop: CliShop) -> None:
     assert typed(shop.folder, "check", "shop:app") == (
         1,

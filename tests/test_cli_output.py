@@ -48,6 +48,7 @@ def shop(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_jobs_are_listed_with_their_progress(typed: CommandLine, shop: Path) -> None:
     with app_at(shop) as (app, sweep):
         first, second = sweep.enqueue("mon"), sweep.using(delay=60).enqueue("tue")
@@ -101,6 +102,7 @@ def test_a_job_that_does_not_exist_is_reported(typed: CommandLine, shop: Path) -
     assert typed(shop, "jobs", "shop:app", "--state", "over")[0] == 2
 
 
+@pytest.mark.long
 def test_schedules_are_listed_and_steered(typed: CommandLine, shop: Path) -> None:
     with app_at(shop) as (app, sweep):
         app.client.schedules.put("hourly", sweep.draft("tue"), every=3600, missed="all")

@@ -117,6 +117,7 @@ def wait_for(shop: CliShop, job: Job[Any], state: str) -> Job[Any]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.every_store
 def test_a_queued_job_runs_here_by_the_end_of_its_id(typed: CommandLine, any_shop: CliShop) -> None:
     shop = any_shop
@@ -218,6 +219,7 @@ def refused(typed: CommandLine, shop: CliShop, job: Job[Any]) -> str:
     return message
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "limit", [{"max_running": 1}, {"rate": 1, "per": 3600.0}, {"rate": 1, "per": 3600.0, "group": "*"}]
 )

@@ -17,6 +17,7 @@ from tests.ptys import OnTerminal
 from tests.shops import CliShop
 
 
+@pytest.mark.long
 def test_jobs_that_are_named_are_steered(typed: CommandLine, any_shop: CliShop) -> None:
     shop = any_shop
     one, two, three, later = *shop.many(3), *shop.many(1, delay=3600)
@@ -69,6 +70,7 @@ def test_one_that_is_refused_does_not_keep_the_others_from_it(typed: CommandLine
     assert json.loads(printed)["done"][0]["state"] in ("pending", "queued"), "a state, as programs know it"
 
 
+@pytest.mark.long
 def test_ids_may_be_piped_in(typed: CommandLine, shop: CliShop) -> None:
     jobs = shop.many(3)
     (shop.folder / "piped").write_text("\n".join(job.id for job in jobs))
@@ -82,6 +84,7 @@ def test_nothing_is_done_if_one_of_the_ids_is_none(typed: CommandLine, shop: Cli
     assert shop.state(job) == "queued"
 
 
+@pytest.mark.long
 def test_chains_can_be_meant(typed: CommandLine, shop: CliShop) -> None:
     (first,) = shop.many(1)
     shop.client.complete(first, continue_with=shop.sweep.draft())
@@ -165,6 +168,7 @@ def test_ids_and_filters_do_not_go_together(typed: CommandLine, shop: CliShop) -
     assert shop.state(job) == "queued"
 
 
+@pytest.mark.long
 def test_results_are_waited_for(typed: CommandLine, shop: CliShop) -> None:
     one, two = shop.many(2)
     shop.client.complete(one, "paid")
@@ -184,6 +188,7 @@ def test_a_signal_is_sent_once(typed: CommandLine, shop: CliShop) -> None:
     assert typed(shop.folder, *signal) == (1, 'Signal "approved" was sent before; the first value is kept.\n')
 
 
+@pytest.mark.long
 def test_the_question_is_answered_at_a_terminal(shop: CliShop) -> None:
     shop.many(5)
     arguments = ("jobs", "shop:app", "cancel", "--queue", "billing")
@@ -219,6 +224,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.long
 def test_ctrl_c_in_the_middle_says_how_far_it_came(shop: CliShop) -> None:
     shop.many(3000)
     command = [sys.executable, "-c", INTERRUPTED, "jobs", "shop:app", "cancel", "--queue", "billing", "--yes"]

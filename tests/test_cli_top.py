@@ -45,6 +45,7 @@ def as_before(terminal: OnTerminal) -> bool:
     return left and terminal.modes() == terminal.modes_before
 
 
+@pytest.mark.long
 def test_it_draws_steers_and_leaves_the_terminal_as_it_was(any_shop: CliShop) -> None:
     shop = made_busy(any_shop)
     with OnTerminal(shop.folder, "top", "shop:app") as terminal:
@@ -109,6 +110,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.long
 def test_after_an_error_the_terminal_is_as_it_was_and_the_error_is_printed(busy: CliShop) -> None:
     with OnTerminal(busy.folder, "top", "shop:app", program=("-c", BROKEN)) as terminal:
         assert terminal.code() == 1
@@ -116,6 +118,7 @@ def test_after_an_error_the_terminal_is_as_it_was_and_the_error_is_printed(busy:
         assert "ZeroDivisionError" in terminal.all_drawn.rpartition(ORDINARY)[2]
 
 
+@pytest.mark.long
 def test_without_a_terminal_it_prints_a_page_and_ends(typed: CommandLine, busy: CliShop) -> None:
     code, printed = typed(busy.folder, "top", "shop:app")
     assert code == 0
@@ -127,6 +130,7 @@ def test_without_a_terminal_it_prints_a_page_and_ends(typed: CommandLine, busy: 
     assert (len(seen["running"]), len(seen["failed"]), seen["workers"], seen["rates"]) == (1, 2, [], {})
 
 
+@pytest.mark.long
 def test_a_store_that_goes_away_is_reported_and_comes_back(busy: CliShop) -> None:
     with OnTerminal(busy.folder, "top", "shop:app") as terminal:
         terminal.shows("FAILED 2")

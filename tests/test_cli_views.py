@@ -32,6 +32,7 @@ def as_json(printed: str) -> Any:
     return json.loads(printed)
 
 
+@pytest.mark.long
 def test_queues_of_too_many_jobs_are_listed_with_the_age_of_their_numbers(
     typed: CommandLine, shop: CliShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -45,6 +46,7 @@ def test_queues_of_too_many_jobs_are_listed_with_the_age_of_their_numbers(
     assert as_json(typed(shop.folder, "queues", "shop:app", "--json")[1])["queues"][0]["counted_at"] is None
 
 
+@pytest.mark.long
 def test_queues_are_listed_paused_and_limited(typed: CommandLine, any_shop: CliShop) -> None:
     shop = any_shop
     shop.many(3)
@@ -65,6 +67,7 @@ def test_queues_are_listed_paused_and_limited(typed: CommandLine, any_shop: CliS
     assert "all queues" in typed(shop.folder, "queues", "shop:app")[1]
 
 
+@pytest.mark.long
 def test_who_did_it_is_in_the_audit_trail(typed: CommandLine, any_shop: CliShop) -> None:
     (job,) = any_shop.many(1)
     typed(any_shop.folder, "queues", "shop:app", "pause", "billing")
@@ -82,6 +85,7 @@ def test_who_did_it_is_in_the_audit_trail(typed: CommandLine, any_shop: CliShop)
     assert [entry["what"] for entry in as_json(printed)["entries"]] == ["pause_queue"]
 
 
+@pytest.mark.long
 def test_workers_are_listed_and_printed_with_their_jobs(typed: CommandLine, shop: CliShop) -> None:
     facts = WorkerFacts("box:1:a", "box", 1, ("billing", "mail"), 4, ("charge",), 30.0, "0.1.0")
     shop.app._store().run(worker_reports.report, new_id(), facts, 1, False)
@@ -108,6 +112,7 @@ def test_workers_are_listed_and_printed_with_their_jobs(typed: CommandLine, shop
     assert typed(shop.folder, "jobs", "shop:app", "--worker", "box:1:a")[1].splitlines()[1].startswith(running.id)
 
 
+@pytest.mark.long
 def test_targets_are_listed_and_the_line_of_one_is_printed(typed: CommandLine, shop: CliShop) -> None:
     first, *others = shop.many(3, target="acct-7")
     shop.many(1, target="acct-8")
@@ -122,6 +127,7 @@ def test_targets_are_listed_and_the_line_of_one_is_printed(typed: CommandLine, s
     assert as_json(typed(shop.folder, "targets", "shop:app", "acct-7", "--json")[1])["waiting"] == 2
 
 
+@pytest.mark.long
 def test_failures_are_grouped_and_found(typed: CommandLine, any_shop: CliShop) -> None:
     any_shop.many(3)
     any_shop.failed(2, "ValueError: account 17 is empty\nand more")
@@ -150,6 +156,7 @@ def test_statistics_are_printed_over_time_and_in_all(typed: CommandLine, shop: C
     assert (point["step"], point["counts"]["succeeded"]) == (600, 7)
 
 
+@pytest.mark.long
 def test_jobs_are_found_by_all_filters(typed: CommandLine, shop: CliShop) -> None:
     one, two = shop.many(2, queue="mail", target="acct-7")
     other = shop.sweep.enqueue()
@@ -176,6 +183,7 @@ def test_it_is_explained_why_a_job_does_not_run(typed: CommandLine, shop: CliSho
     assert typed(shop.folder, "jobs", "shop:app", "explain", job.id)[1] == printed
 
 
+@pytest.mark.long
 def test_what_has_been_over_for_long_is_pruned(typed: CommandLine, any_shop: CliShop) -> None:
     jobs = any_shop.many(3)
     for job in jobs[:2]:
@@ -242,6 +250,7 @@ def test_what_cannot_be_done_is_explained(
     assert printed in typed.refusal(still_shop.folder, *words, codes=(2,))
 
 
+@pytest.mark.long
 def test_a_tenants_jobs_are_a_tenants(typed: CommandLine, shop: CliShop) -> None:
     assert typed(shop.folder, "migrate", "shop:app", "--tenant", "acme", "--json")[0] == 0
     code, printed = typed(shop.folder, "enqueue", "shop:app", "sweep", "--tenant", "acme")
@@ -252,6 +261,7 @@ def test_a_tenants_jobs_are_a_tenants(typed: CommandLine, shop: CliShop) -> None
     assert done == ["enqueue", "migrate"]
 
 
+@pytest.mark.long
 def test_a_reader_that_goes_away_is_no_error(shop: CliShop) -> None:
     reading, writing = os.pipe()
     os.close(reading)  # `relet jobs shop:app | head`, where head has had enough
@@ -293,6 +303,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.long
 def test_without_rich_everything_but_top_works_on_a_terminal(shop: CliShop) -> None:
     (job,) = shop.many(1)
     with OnTerminal(shop.folder, "jobs", "shop:app", program=("-c", WITHOUT_RICH)) as terminal:

@@ -35,6 +35,7 @@ def test_a_hundred_thousand_drafts_are_one_transaction_in_bounded_memory(
     assert peak - kept < 200 * MANY
 
 
+@pytest.mark.long
 def test_drafts_may_come_from_a_generator(app: App, task: PlainTask[..., Any]) -> None:
     def drafts() -> Iterator[Draft[Any]]:
         first = task.draft("first")

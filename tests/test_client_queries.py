@@ -67,6 +67,7 @@ def walk(app: App, limit: int, **which: Any) -> list[str]:
         cursor = page.cursor
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 20, 21, 1000])
 def test_pages_have_no_gaps_and_no_repeats(app: App, task: PlainTask[..., Any], limit: int) -> None:
     jobs = app.client.enqueue_many([task.draft(n) for n in range(21)])

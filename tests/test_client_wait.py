@@ -162,6 +162,7 @@ def test_polling_stands_behind_the_notification(
     assert time.monotonic() - began < 0.2 + SOON
 
 
+@pytest.mark.long
 def test_an_end_in_another_process_wakes_too(
     app: App, meanwhile: Later, database: Database, task: PlainTask[..., Any]
 ) -> None:

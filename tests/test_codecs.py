@@ -116,6 +116,7 @@ def order_tasks(app: App) -> dict[str, Any]:
     return {"price": price, "order": order, "waits": waits}
 
 
+@pytest.mark.long
 @pytest.mark.every_store
 def test_no_table_holds_a_value_in_the_clear(place: Database, make_app: MakeApp) -> None:
     app = make_app(FernetCodec(NEW))
@@ -243,6 +244,7 @@ def test_values_of_several_codecs_and_of_none_live_side_by_side(make_app: MakeAp
     assert last.client.results(jobs, timeout=0) == [{"price": text} for text in texts]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_worker_without_the_key_fails_that_job_and_says_what_to_do(make_app: MakeApp, is_async: bool) -> None:
     writer = make_app(FernetCodec(OLD), defaults={"backoff": SOON, "max_attempts": 2})
@@ -306,6 +308,7 @@ IMITATIONS: list[Any] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("codecs", [[], [FernetCodec(NEW)], [ZlibCodec()]], ids=["none", "fernet", "zlib"])
 def test_a_value_that_looks_like_an_encoded_one_comes_back_as_it_was(make_app: MakeApp, codecs: list[Codec]) -> None:
     app = make_app(*codecs)

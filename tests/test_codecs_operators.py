@@ -71,6 +71,7 @@ def _fill(app: App, charge: Any) -> dict[str, str]:
 MORE = (("jobs", "steps", "RUNNING"), ("jobs", "show", "RUNNING"), ("workers",))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [*COMMANDS, *MORE], ids=" ".join)
 def test_no_command_decodes(
     typed: CommandLine, encoding_shop: tuple[App, Path, dict[str, str]], command: tuple[str, ...]
@@ -85,6 +86,7 @@ def test_no_command_decodes(
         json.loads(printed)
 
 
+@pytest.mark.long
 def test_commands_name_the_codec_and_encode_what_they_store(
     typed: CommandLine, encoding_shop: tuple[App, Path, dict[str, str]]
 ) -> None:
@@ -100,6 +102,7 @@ def test_commands_name_the_codec_and_encode_what_they_store(
     assert newest.payload == {"account": MARKER}
 
 
+@pytest.mark.long
 def test_no_page_and_no_endpoint_decodes(encoding_shop: tuple[App, Path, dict[str, str]]) -> None:
     httpx = pytest.importorskip("httpx")
     pytest.importorskip("starlette")

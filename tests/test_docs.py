@@ -319,6 +319,7 @@ def test_the_reference_has_every_exit_code() -> None:
         assert re.findall(r"^\| (\d+(?: \+ n)?) \|", text, re.M) == codes
 
 
+@pytest.mark.long
 @each_page
 def test_every_command_of_a_page_is_one(page: Path) -> None:
     for arguments in [*commands(page), *commands_in_text(page)]:

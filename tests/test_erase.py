@@ -84,6 +84,7 @@ def fill(app: App) -> None:
     client.rerun(done)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("which", ["tag", "group", "target"])
 @pytest.mark.every_store
 def test_nothing_of_the_jobs_is_left_in_any_table(app: App, which: str) -> None:
@@ -127,6 +128,7 @@ def test_something_must_be_named(app: App) -> None:
         app.client.erase()
 
 
+@pytest.mark.long
 def test_the_command_asks_before_it_erases(typed: CommandLine, any_shop: CliShop) -> None:
     shop: Any = any_shop
     shop.many(2, tags=["vip"])

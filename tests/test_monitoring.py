@@ -226,6 +226,7 @@ def test_what_a_worker_does_is_counted(shop: App) -> None:
     assert [point.queue for point in points] == ["default"] * len(points), "all together are no queue of their own"
 
 
+@pytest.mark.long
 def test_a_lost_attempt_is_counted_by_the_worker_that_reaps_it(shop: App) -> None:
     job = work(shop, 5)
     assert take(shop, seconds=0.2)

@@ -33,6 +33,7 @@ def test_the_result_of_a_search_is_recognised(output: str, found: str) -> None:
     assert run.found_in(output) == found
 
 
+@pytest.mark.long
 @needs_spin
 def test_a_request_to_cancel_is_never_lost_in_the_model() -> None:
     holds, *_, breaks = run.variants(["cancel"])

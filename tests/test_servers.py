@@ -37,6 +37,7 @@ def test_a_store_starts_empty(store_url: str, schema: str) -> None:
         connection.execute(f"create table {schema}.jobs as select 1")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", LOCAL_PG_KINDS)
 def test_postgres_is_far_from_utc_and_syncs_files_unless_all_tests_share_it(
     pytestconfig: pytest.Config, kind: str
@@ -53,6 +54,7 @@ def _settings(server: Server) -> list[tuple[str]]:
         return [connection.execute(f"show {name}").fetchone() or ("",) for name in ("fsync", "timezone")]
 
 
+@pytest.mark.long
 def test_a_shared_schema_is_used_again_unless_more_than_rows_was_left_in_it(pg_servers: list[Server]) -> None:
     server, schemas = pg_servers[0], Schemas()
     with schemas.one_of(server) as first, schemas.one_of(server) as second:
@@ -89,6 +91,7 @@ def test_a_private_server_survives_a_crash(private_server: PrivateServer) -> Non
         assert connection.execute("select n from kept").fetchall() == [(1,)]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not local_names(), reason="no server to start")
 def test_nothing_is_left_of_a_run_that_was_killed() -> None:
     code = f"""

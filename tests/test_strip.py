@@ -74,6 +74,7 @@ def give() -> str:
     return "given"
 
 
+@pytest.mark.long
 def test_many_jobs_are_stripped_in_steps(app: App) -> None:
     app.task(give)
     app.client.migrate()

@@ -79,6 +79,7 @@ def test_the_database_of_the_program_is_not_touched(app: App, tmp_path: Path) ->
     assert app.client.get(job) is None
 
 
+@pytest.mark.long
 @pytest.mark.every_store
 def test_each_harness_begins_empty(app: App, url: str) -> None:
     @app.task
@@ -360,6 +361,7 @@ def test_the_plugin_offers_the_app_of_the_configuration(tmp_path: Path, url: str
     assert not (tmp_path / "production.db").exists()
 
 
+@pytest.mark.long
 def test_the_plugin_says_what_is_wrong_with_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "test_shop.py").write_text("def test_shop(relet_app): ...\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\nrelet_app = shoop:app\n")

@@ -205,6 +205,7 @@ def test_ticks_are_those_of_the_definition_none_more_and_none_less(
     assert cron.between(after, until, zone, 10_000) == (by_definition(expression, after, until, zone), False)
 
 
+@pytest.mark.long
 @PLENTY
 @given(EXPRESSIONS, moments())
 def test_the_next_tick_is_later_fits_the_wall_and_is_the_previous_one_of_what_follows(
@@ -223,6 +224,7 @@ def test_the_next_tick_is_later_fits_the_wall_and_is_the_previous_one_of_what_fo
     assert cron.previous(tick, zone) == tick
 
 
+@pytest.mark.long
 @PLENTY
 @given(EXPRESSIONS, moments())
 def test_the_next_ticks_agree_with_another_library(expression: Expression, moment: tuple[str, float]) -> None:

@@ -368,6 +368,7 @@ def test_a_child_that_exits_like_any_program_spoils_nothing(fork_home: Database,
     run_fork(fork_home, child=child, leave="sys.exit(0)", before="", jobs=jobs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["enqueues", "closes", "migrates"])
 def test_a_fork_in_the_middle_of_anothers_write_spoils_nothing(fork_home: Database, kind: str) -> None:
     """Another thread has the writer lock at the moment of the fork: in the child no thread will ever release it."""

@@ -200,6 +200,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.long
 @given(STEPS)
 def test_no_job_is_hidden_for_more_than_a_second_whatever_happened_before(steps: list[Any]) -> None:
     """By the cursor: the time that a look through everything takes is not its doing."""
@@ -308,6 +309,7 @@ def test_a_slow_look_that_found_nothing_has_no_mark_to_start_from() -> None:
     assert cursor.scope("q", 10, 100.5).ranges == EVERYTHING
 
 
+@pytest.mark.long
 def test_what_waits_to_be_old_enough_does_not_grow_with_the_jobs_claimed() -> None:
     cursor = ClaimCursor()
     for n in range(1000):

@@ -82,6 +82,7 @@ def test_workers_that_fell_silent_are_named(database: Database) -> None:
             assert "several releases of relet are running: 1.0, 1.1" in found(app, "workers")[0].text
 
 
+@pytest.mark.long
 def test_jobs_that_no_worker_can_run_are_named(database: Database) -> None:
     with closing(make_app(database.url, database.schema)) as app:
         app.client.migrate()

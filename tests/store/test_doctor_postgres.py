@@ -257,6 +257,7 @@ def test_a_check_that_fails_is_a_finding_and_the_others_go_on(checked_app: App, 
     assert "table pulse is missing" in next(one.text for one in findings if one.level == "error")
 
 
+@pytest.mark.long
 def test_who_has_locked_everything_is_not_waited_for(checked_app: App, database_url: str, schema: str) -> None:
     with psycopg.connect(database_url) as other:
         other.execute(f"lock table {schema}.jobs, {schema}.finished in access exclusive mode".encode())
@@ -309,6 +310,7 @@ def test_a_pooler_in_statement_mode_cannot_be_used(checked_app: App, database_ur
         assert "pool_mode = transaction" in str(finding.advice)
 
 
+@pytest.mark.long
 @needs_bouncer
 def test_a_pooler_whose_pool_is_used_up_is_not_waited_for(checked_app: App, database_url: str, schema: str) -> None:
     with bouncing(database_url, "session", 1) as url, closing(make_app(url, schema)) as app:

@@ -154,6 +154,7 @@ def test_groups_of_unknown_tasks_stay_ready_for_workers_that_know_them(app: App)
     assert groups(harness_of(app).claim(10)) == "a"
 
 
+@pytest.mark.long
 def test_free_groups_are_served_at_once_beside_ten_thousand_full_ones(app: App) -> None:
     """One claim finds all of them: it reads no full group."""
     app.client.limit_queue("default", max_running=1, group="*")

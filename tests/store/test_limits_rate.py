@@ -215,6 +215,7 @@ def test_what_has_started_is_forgotten_when_no_rate_asks_for_it(harness: StoreHa
     assert harness.count("starts") <= 22
 
 
+@pytest.mark.long
 def test_a_high_rate_is_kept_in_few_rows_and_neither_exceeded_nor_wasted(harness: StoreHarness) -> None:
     rate(harness, 1001, 10.0)
     add(harness, ["a"] * 3500)

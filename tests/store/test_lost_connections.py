@@ -82,6 +82,7 @@ def test_connections_that_were_terminated_meanwhile_are_replaced(app: App, kill:
     assert app.client.count(target="t") == 1
 
 
+@pytest.mark.long
 def test_connections_terminated_in_the_middle_leave_each_job_once(app: App, kill: Callable[[], int]) -> None:
     work = app.lookup("work")
     over = threading.Event()
@@ -301,6 +302,7 @@ def test_a_server_that_is_restarted_is_found_again(private_server: PrivateServer
     app.close()
 
 
+@pytest.mark.long
 def test_a_server_that_stays_down_raises_in_time(
     private_server: PrivateServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

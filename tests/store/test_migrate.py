@@ -70,6 +70,7 @@ def sql(app: App, statement: str) -> Any:
     return Rows()
 
 
+@pytest.mark.long
 def test_a_fresh_store_is_migrated_once(app: App) -> None:
     newest = migrate.newest(app._store().dialect)
     assert app.client.migrate() == list(range(1, newest + 1))
@@ -90,6 +91,7 @@ def test_both_dialects_are_at_the_same_version() -> None:
     )
 
 
+@pytest.mark.long
 def test_postgres_without_a_schema_says_what_to_do(pg_url: str, schema: str) -> None:
     app = make_app(pg_url, schema)
     for use in (app.client.count, app.lookup("work").enqueue, app.client.queues):
@@ -200,6 +202,7 @@ def test_a_migration_that_fails_leaves_nothing_of_itself(app: App, monkeypatch: 
     assert app.client.count() == 0
 
 
+@pytest.mark.long
 def test_a_first_migration_that_fails_leaves_nothing_at_all(
     pg_url: str, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +216,7 @@ def test_a_first_migration_that_fails_leaves_nothing_at_all(
         assert app.client.migrate() == ALL
 
 
+@pytest.mark.long
 def test_statements_are_sent_one_at_a_time(pg_url: str, schema: str) -> None:
     """Several at once cannot be prepared."""
 
@@ -227,6 +231,7 @@ def test_statements_are_sent_one_at_a_time(pg_url: str, schema: str) -> None:
         raw.execute(f"drop schema {schema} cascade")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("made", ["schema", "table", "lock"])
 @pytest.mark.parametrize("end", ["commit", "rollback"])
 def test_what_another_makes_at_the_same_moment_is_waited_for(pg_url: str, schema: str, made: str, end: str) -> None:
@@ -317,6 +322,7 @@ def test_eight_processes_that_migrate_at_once_make_one_schema(
             server.drop_schema(schema)
 
 
+@pytest.mark.long
 def test_two_schemas_in_one_database_know_nothing_of_each_other(pg_url: str, schema: str) -> None:
     here, there = make_app(pg_url, schema), make_app(pg_url, f"{schema}_2")
     try:

@@ -114,6 +114,7 @@ def test_an_enqueue_under_a_key_stores_one_job(app: App) -> None:
     assert len(app.client.jobs().jobs) == 1
 
 
+@pytest.mark.long
 def test_a_bulk_change_under_a_key_goes_on_where_it_ended(app: App) -> None:
     jobs = [waiting(app) for _ in range(250)]
     part = app.client.idempotent("k").bulk("cancel", task="work", limit=100)

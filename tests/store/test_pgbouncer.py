@@ -61,6 +61,7 @@ def test_a_life_through_the_pooler(app: App) -> None:
     assert app.client.count() == 24
 
 
+@pytest.mark.long
 def test_many_clients_share_few_connections(app: App) -> None:
     work = app.lookup("work")
 

@@ -213,6 +213,7 @@ def test_one_who_waits_for_a_key_gets_it_when_the_one_before_rolls_back(race: Ra
     assert race.query("select cast(job as text) from {schema}.keys") == [(second.id,)]
 
 
+@pytest.mark.long
 def test_a_settle_does_not_wait_for_a_transaction_that_found_the_key_taken(
     pg_url: str, schema: str, tmp_path: Path
 ) -> None:

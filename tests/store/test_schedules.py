@@ -492,6 +492,7 @@ def test_a_definition_that_cannot_be_read_hides_no_other_and_can_be_steered(harn
 # Many, and old
 
 
+@pytest.mark.long
 def test_a_thousand_that_are_due_at_once(harness: StoreHarness) -> None:
     harness.run(schedules.declare, {f"s{n:04}": defined(every=60.0 + n % 7) for n in range(1000)})
     harness.later(67)

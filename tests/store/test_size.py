@@ -78,6 +78,7 @@ def test_ten_thousand_jobs_wait_for_one(harness: StoreHarness, together: bool, m
     assert harness.count("dependencies", "state is null") == harness.count("nudges") == 0
 
 
+@pytest.mark.long
 def test_no_promote_looks_at_more_than_its_share_and_none_starves(harness: StoreHarness) -> None:
     """Big and small ones, chains that ended and chains that go on: all that is free is let go, a few at a time."""
     chance = random.Random(7)
@@ -139,6 +140,7 @@ def test_a_chain_that_ends_costs_what_waits_for_it_and_no_more(harness: StoreHar
     assert harness.count("nudges") == 0
 
 
+@pytest.mark.long
 def test_a_chain_with_many_dependents_can_be_deleted_once_it_is_over(harness: StoreHarness) -> None:
     (job,) = (harness.claim_new(),)
     waiting = [draft(depends_on=(job.id,), queue="waiting") for _ in range(2500)]
@@ -149,6 +151,7 @@ def test_a_chain_with_many_dependents_can_be_deleted_once_it_is_over(harness: St
     assert sum(len(step.promoted) for step in steps(harness)) == 2500
 
 
+@pytest.mark.long
 def test_a_locked_blocker_does_not_keep_a_thousand_others_from_being_looked_at(pg_harness: StoreHarness) -> None:
     busy, fine = pg_harness.claim_new(), pg_harness.claim_new()
     many = [draft(depends_on=(busy.id,)) for _ in range(30)]

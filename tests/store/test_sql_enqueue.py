@@ -253,6 +253,7 @@ def test_what_the_client_refuses_sql_refuses_and_what_it_accepts_sql_accepts(
         by_sql(sql, schema, name, value)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shop", PG_KINDS[:1], indirect=True)
 def test_every_character_that_is_assigned_is_judged_as_python_does(
     shop: tuple[PlainTask[..., Any], psycopg.Connection[Any], str],

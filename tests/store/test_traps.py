@@ -217,6 +217,7 @@ def test_renewal_of_many_against_settle_of_many_never_deadlocks(pg_harness: Stor
     assert min(done) >= enough
 
 
+@pytest.mark.long
 def test_two_settles_of_overlapping_batches_never_deadlock(pg_harness: StoreHarness) -> None:
     pg_harness.enqueue(*(draft() for _ in range(30)))
     outcomes = [(job.lease, random.choice([Succeeded("1"), Raised("x"), Snoozed(1)])) for job in pg_harness.claim(30)]
@@ -232,6 +233,7 @@ def test_two_settles_of_overlapping_batches_never_deadlock(pg_harness: StoreHarn
         thread.result(60)
 
 
+@pytest.mark.long
 def test_settles_that_say_different_things_of_the_same_leases_never_deadlock(pg_harness: StoreHarness) -> None:
     """Rows are locked in one order, that of their ids: not the successes first and then the others."""
     pg_harness.enqueue(*(draft() for _ in range(30)))

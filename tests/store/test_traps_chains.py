@@ -95,6 +95,7 @@ def test_who_is_enqueued_behind_a_chain_while_it_is_deleted_learns_of_it(pg_harn
     assert pg_harness.state(dependent.id) is State.QUEUED
 
 
+@pytest.mark.long
 def test_a_chain_is_not_deleted_by_halves_when_a_dependent_is_locked_for_long(pg_harness: StoreHarness) -> None:
     blocker = pg_harness.add()
     pg_harness.add(depends_on=(blocker,))

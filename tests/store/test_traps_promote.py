@@ -175,6 +175,7 @@ def test_two_open_transactions_enqueue_for_targets_in_opposite_order_without_wai
     drain(pg_harness)
 
 
+@pytest.mark.long
 def test_settle_against_cancel_of_one_target_never_deadlocks(pg_harness: StoreHarness) -> None:
     for _ in range(rounds(40, all=100)):
         job = pg_harness.claim_new(target="x")
@@ -309,6 +310,7 @@ def test_a_stopped_holder_keeps_its_target_until_it_is_resumed_cancelled_or_dele
         assert drain(harness) == ([job.id, second] if verb == "resume" else [second])
 
 
+@pytest.mark.long
 def test_a_failed_job_that_let_its_target_go_waits_for_it_again_when_resumed(harness: StoreHarness) -> None:
     first = harness.claim_new(target="x", policy={"on_failure": "continue"})
     second = harness.add(target="x")

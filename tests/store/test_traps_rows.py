@@ -200,6 +200,7 @@ def test_a_reap_a_cancel_and_a_promote_make_the_partition_that_is_missing(pg_har
     assert [pg_harness.state(id) for id in old] == [State.CANCELLED] * 3
 
 
+@pytest.mark.long
 def test_dropping_old_partitions_does_not_lose_a_job_that_finishes_in_one_at_that_moment(
     pg_harness: StoreHarness,
 ) -> None:

@@ -235,6 +235,7 @@ def test_what_has_an_equality_of_a_strange_kind_is_refused_and_not_an_error() ->
         taking(Decimal).encode((Decimal("sNaN"),), {})
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=st.timezones()))
 def test_every_moment_comes_back_or_is_refused(moment: datetime) -> None:
@@ -287,6 +288,7 @@ def as_lists(value: Any) -> Any:
     return [as_lists(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(
     st.recursive(

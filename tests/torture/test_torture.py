@@ -38,6 +38,7 @@ def test_a_few_seconds_of_torture_on_a_sqlite_file(tmp_path: Path) -> None:
     run(f"sqlite:///{tmp_path}/jobs.db", tmp_path, 4.0, 11)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_a_few_seconds_of_torture_on_postgres(pg_url: str, tmp_path: Path) -> None:
     run(pg_url, tmp_path, 4.0, 12)

@@ -74,6 +74,7 @@ def test_connections_that_show_no_token_do_not_keep_out_who_has_one(port: int, d
             assert status(port) == 200
 
 
+@pytest.mark.long
 def test_the_oldest_stranger_makes_room_and_one_that_shows_a_token_stays(port: int) -> None:
     head = f"GET /live?page=/queues HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
     with ExitStack() as stack:

@@ -66,6 +66,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"}
 
 
+@pytest.mark.long
 def test_a_page_and_an_answer_are_sent_again_when_something_has_changed(app: App, url: str) -> None:
     for page, kind in (("/jobs", "main"), ("/api/queues", "data")):
         with httpx.stream("GET", f"{url}/live", params={"page": page}, headers=bearer(READ), timeout=20) as response:
@@ -81,6 +82,7 @@ def test_a_page_and_an_answer_are_sent_again_when_something_has_changed(app: App
             app.client.delete(job)
 
 
+@pytest.mark.long
 def test_what_has_no_live_view_is_refused(url: str) -> None:
     for page, status in {
         "/nothing": 404,
@@ -94,6 +96,7 @@ def test_what_has_no_live_view_is_refused(url: str) -> None:
     assert httpx.get(f"{url}/live", params={"page": "/jobs"}).status_code == 401
 
 
+@pytest.mark.long
 def test_however_many_streams_share_a_view_it_is_rendered_once_and_rarely() -> None:
     made: list[float] = []
 

@@ -142,6 +142,7 @@ def test_signing_in_leads_nowhere_else(visitor: Visitor, to: str) -> None:
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
 
 
+@pytest.mark.long
 def test_a_wrong_token_is_reported_and_too_many_have_to_wait(visitor: Visitor) -> None:
     for number in range(MAX_FAILURES):
         answer = visitor.ask("POST", "/login", data={"token": f"wrong {number}"}, headers=PAGE)

@@ -104,6 +104,7 @@ def test_nothing_is_inline_that_the_policy_forbids(documents: dict[str, Reader])
                 assert (attributes["src"] or "").startswith("/queue/static/")
 
 
+@pytest.mark.long
 def test_a_hostile_store_is_rendered_as_text(hostile_shop: App) -> None:
     seen = 0
     for path, address, params in walk(hostile_shop):
@@ -162,6 +163,7 @@ def test_a_hostile_text_in_the_url_is_rendered_as_text(shop: App) -> None:
         _is_harmless(read(document), path)
 
 
+@pytest.mark.long
 def test_who_may_only_read_sees_no_action(shop: App) -> None:
     for path, address, params in walk(shop):
         page, document = ask(shop, path, address, params, role="read")

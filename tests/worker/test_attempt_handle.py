@@ -67,6 +67,7 @@ def test_an_attempt_knows_its_job_and_how_long_the_lease_is_certainly_ours(memor
     assert all(ours)
 
 
+@pytest.mark.long
 def test_progress_that_was_said_while_the_row_was_locked_shows_later(pg_database: Database, pg_app: App) -> None:
     report, go_on = threading.Event(), threading.Event()
 
@@ -88,6 +89,7 @@ def test_progress_that_was_said_while_the_row_was_locked_shows_later(pg_database
         over(pg_app, job)
 
 
+@pytest.mark.long
 def test_progress_shows_while_the_job_runs(two_apps: App) -> None:
     app, go_on = two_apps, threading.Event()
 

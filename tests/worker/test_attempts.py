@@ -214,6 +214,7 @@ class Unprintable(Exception):
     __repr__ = __str__
 
 
+@pytest.mark.long
 @both_kinds
 @pytest.mark.parametrize(
     "error",

@@ -39,6 +39,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_results_of_functions_that_run_in_processes(app: App) -> None:
     child_tasks.register(app)
     with working(app, concurrency=1):
@@ -54,6 +55,7 @@ def test_one_child_serves_many_jobs_one_at_a_time(child_app: App) -> None:
     until(lambda: not is_alive(*pids), "children end with their worker")
 
 
+@pytest.mark.long
 def test_there_are_no_more_children_than_slots(child_app: App) -> None:
     with working(child_app, concurrency=2):
         jobs = child_app.client.enqueue_many([child_app.lookup("pid").draft() for _ in range(20)])
@@ -61,6 +63,7 @@ def test_there_are_no_more_children_than_slots(child_app: App) -> None:
     assert 1 <= len(pids) <= 2
 
 
+@pytest.mark.long
 def test_every_way_to_end_is_the_same_as_in_a_thread(child_app: App) -> None:
     with working(child_app, concurrency=1):
         ends = {how: enqueue(child_app, "end", how) for how in ("fail", "nan", "snooze", "retry")}
@@ -95,6 +98,7 @@ def test_a_child_that_dies_is_replaced_and_costs_its_job_an_attempt(child_app: A
         assert result(child_app, "pid") != before
 
 
+@pytest.mark.long
 def test_what_handlers_print_does_not_break_the_protocol(child_app: App, capfd: pytest.CaptureFixture[str]) -> None:
     with working(child_app, concurrency=1):
         for text in ("hello", '{"kind": "Succeeded", "outcome": {}}', "", "\0\n{"[:2]):
@@ -102,12 +106,14 @@ def test_what_handlers_print_does_not_break_the_protocol(child_app: App, capfd: 
     assert '{"kind": "Succeeded"' in capfd.readouterr().out
 
 
+@pytest.mark.long
 def test_middlewares_are_in_the_child_too(child_app: App) -> None:
     with working(child_app, concurrency=1):
         job = enqueue(child_app, "middleware")
         assert child_app.client.result(job, timeout=20) == job.id
 
 
+@pytest.mark.long
 def test_progress_and_renewals_pass_between_worker_and_child(memory_app: App, tmp_path: Path) -> None:
     app = memory_app
     child_tasks.register(app, lease=0.6)
@@ -160,6 +166,7 @@ def test_a_task_that_a_child_could_not_import_is_refused(memory_app: App) -> Non
         Worker(memory_app)
 
 
+@pytest.mark.long
 def test_a_task_that_the_child_does_not_find_fails_with_a_sentence(memory_app: App) -> None:
     memory_app.task(name="unheard_of", process=True, max_attempts=1)(nowhere)
     with working(memory_app, concurrency=1):

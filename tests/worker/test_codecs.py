@@ -25,6 +25,7 @@ def app_with(key: str) -> App:
     return app
 
 
+@pytest.mark.long
 def test_values_are_encoded_on_their_way_to_and_from_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[msgspec.Struct] = []
     received: list[Reply] = []
@@ -55,6 +56,7 @@ def test_values_are_encoded_on_their_way_to_and_from_a_child(monkeypatch: pytest
         assert MARKER not in str([sent, received])
 
 
+@pytest.mark.long
 def test_a_child_without_the_key_fails_the_job_and_serves_the_next() -> None:
     with app_with(Fernet.generate_key().decode()) as app:
         job = app.lookup("repeat").enqueue(MARKER)

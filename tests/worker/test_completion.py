@@ -287,6 +287,7 @@ def test_a_continuation_that_is_returned_after_another_completion_is_dropped_wit
     assert lines(caplog, "returned something else than it was completed with") == 4
 
 
+@pytest.mark.long
 def test_what_is_returned_again_or_not_at_all_is_no_warning(
     runner: CompletionRunner, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -399,6 +400,7 @@ def test_a_savepoint_that_is_rolled_back_takes_the_completion_along(runner: Comp
         assert runner.written(job) == ["inside 2", "outside 1", "outside 2"]
 
 
+@pytest.mark.long
 def test_after_a_savepoint_that_was_rolled_back_the_job_can_be_completed(runner: CompletionRunner) -> None:
     async def handler(attempt: Attempt, begin: Begin) -> int:
         async with begin() as tx:

@@ -125,6 +125,7 @@ def _each(
         yield runner.app.client.enqueue_many([task.draft() for task in tasks])
 
 
+@pytest.mark.long
 def test_what_is_committed_has_completed_the_job(runner: CompletionRunner) -> None:
     async def handler(attempt: Attempt, mine: Completing) -> str:
         await mine.write("a")
@@ -155,6 +156,7 @@ def test_what_is_rolled_back_leaves_nothing_and_is_tried_again(runner: Completio
             assert reason.endswith("Undo" if job.task.startswith("django") else "completion rolled back")
 
 
+@pytest.mark.long
 def test_a_zombie_is_told_in_its_transaction(runner: CompletionRunner) -> None:
     told: list[str] = []
 
@@ -277,6 +279,7 @@ def _can_be_written(runner: CompletionRunner) -> bool:
 # Connections of the store's own, on the event loop
 
 
+@pytest.mark.long
 @ON_POSTGRES
 def test_two_hundred_async_transactions_share_a_few_connections(
     runner: CompletionRunner, connections: Callable[[], int]
@@ -300,6 +303,7 @@ def test_two_hundred_async_transactions_share_a_few_connections(
     until(lambda: connections() == 0)  # the server takes a moment to notice
 
 
+@pytest.mark.long
 @ON_POSTGRES
 def test_a_cancel_in_the_middle_of_an_async_transaction_leaks_nothing(
     runner: CompletionRunner, connections: Callable[[], int]
@@ -336,6 +340,7 @@ def test_a_cancel_in_the_middle_of_an_async_transaction_leaks_nothing(
     until(lambda: connections() == 0)  # the server takes a moment to notice
 
 
+@pytest.mark.long
 @ON_POSTGRES
 def test_two_workers_on_two_event_loops_do_not_share_async_connections(
     runner: CompletionRunner, connections: Callable[[], int]

@@ -210,6 +210,7 @@ def _abort(runner: CompletionRunner, handler: Any, why: str, started: threading.
             assert runner.written(job) == []
 
 
+@pytest.mark.long
 def test_a_timeout_that_passes_while_the_completion_is_open_counts_if_that_is_rolled_back(
     runner: CompletionRunner,
 ) -> None:
@@ -225,6 +226,7 @@ def test_a_timeout_that_passes_while_the_completion_is_open_counts_if_that_is_ro
             assert done.error == (None if how == "commit" else "timed out after 0.2 s")
 
 
+@pytest.mark.long
 @ON_POSTGRES
 def test_after_a_savepoint_took_the_completion_back_a_timeout_ends_what_may_be_written(
     runner: CompletionRunner,

@@ -74,6 +74,7 @@ def relet_threads() -> list[str]:
     return [name for name in names if not name.removeprefix("relet-").startswith(lasting)]
 
 
+@pytest.mark.long
 def test_until_idle_waits_for_what_is_due_however_long_it_takes_to_be_let_go(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_worker_does_not_leave_while_an_outcome_is_on_its_way_to_the_settler(
     assert worker.left_behind == 0
 
 
+@pytest.mark.long
 def test_a_worker_runs_beside_other_things_on_a_loop_until_told_to_stop(app: App) -> None:
     enqueue = add_greet(app)
     received: list[str] = []
@@ -444,6 +446,7 @@ def test_a_worker_runs_in_a_fork_of_a_process_that_had_one(
     assert done.stdout.split("\n")[:2] == ["child done", "parent done"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unfrozen_heap")
 def test_the_garbage_collector_leaves_out_what_was_there_before_while_a_worker_runs(memory_app: App) -> None:
     @memory_app.task
@@ -456,6 +459,7 @@ def test_the_garbage_collector_leaves_out_what_was_there_before_while_a_worker_r
     assert gc.get_freeze_count() == 0
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unfrozen_heap")
 def test_a_program_that_has_frozen_its_heap_is_left_alone(memory_app: App) -> None:
     @memory_app.task
@@ -506,6 +510,7 @@ def run_sync_program(folder: Path, job: str, after: str) -> Iterator[tuple[subpr
             program.kill()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_a_worker_that_plain_code_runs_after_its_jobs(tmp_path: Path, number: signal.Signals) -> None:
     with run_sync_program(tmp_path, "1.0", "60") as (program, output):
@@ -516,6 +521,7 @@ def test_a_signal_stops_a_worker_that_plain_code_runs_after_its_jobs(tmp_path: P
         assert program.wait(TIMEOUT) != 0, "after the worker the signal has its former meaning"
 
 
+@pytest.mark.long
 def test_a_second_signal_releases_the_jobs_of_a_worker_that_plain_code_runs(tmp_path: Path) -> None:
     with run_sync_program(tmp_path, "60", "0") as (program, output):
         program.send_signal(signal.SIGTERM)

@@ -12,6 +12,7 @@ from relet._system import SYSTEM
 from relet._worker.loop import Loop
 
 
+@pytest.mark.long
 def test_a_step_that_fails_is_repeated_after_a_pause_however_often_it_is_woken(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

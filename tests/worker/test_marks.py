@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from relet import App, Job, State
 from tests.databases import Database
 from tests.worker.working import over, run_sql, until, working
@@ -26,6 +28,7 @@ def enqueue_backlog(app: App) -> list[Job[None]]:
     return app.client.enqueue_many([quick.draft() for _ in range(BACKLOG)])
 
 
+@pytest.mark.long
 def test_a_suspect_runs_while_a_backlog_lasts(two_databases: Database, two_apps: App) -> None:
     backlog = enqueue_backlog(two_apps)
     suspect = two_apps.lookup("quick").enqueue()
@@ -37,6 +40,7 @@ def test_a_suspect_runs_while_a_backlog_lasts(two_databases: Database, two_apps:
     assert started_before(two_apps, suspect, backlog) < SOON
 
 
+@pytest.mark.long
 def test_a_queue_with_a_limit_is_served_while_a_backlog_lasts(two_apps: App) -> None:
     backlog = enqueue_backlog(two_apps)
     limited = two_apps.lookup("quick").using(queue="limited").enqueue()

@@ -91,6 +91,7 @@ def test_attempts_are_counted_by_what_came_of_them(memory_app: App, watched: Tel
     assert watched.sums("messaging.process.duration", ERROR) == {(None,): 4, ("ValueError",): 2}
 
 
+@pytest.mark.long
 def test_reaps_are_counted_by_who_reaps(memory_app: App, watched: Telemetry) -> None:
     @memory_app.task
     def work() -> None: ...

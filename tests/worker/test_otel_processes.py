@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from relet import App, Draft, new_id
 from relet._core.job import Policy
 from tests import forks
@@ -84,6 +86,7 @@ def run_worker(folder: Path, url: str) -> tuple[str, dict[str, list[dict[str, An
     return ran.stderr, spans
 
 
+@pytest.mark.long
 def test_the_trace_goes_on_in_threads_on_the_loop_and_in_child_processes(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(SHOP)
     url = f"sqlite:///{tmp_path / 'relet.db'}"

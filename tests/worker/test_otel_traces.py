@@ -390,6 +390,7 @@ def test_log_records_of_a_handler_have_its_trace(memory_app: App, watched: Telem
     assert seen == [(f"{trace_of(run):032x}", f"{id_of(run):016x}")]
 
 
+@pytest.mark.long
 def test_what_the_worker_says_of_a_job_has_its_trace(memory_app: App, caplog: pytest.LogCaptureFixture) -> None:
     @memory_app.task(max_attempts=1)
     def work() -> None:
@@ -403,6 +404,7 @@ def test_what_the_worker_says_of_a_job_has_its_trace(memory_app: App, caplog: py
     assert record.trace_id == "0af7651916cd43dd8448eb211c80319c"  # type: ignore[attr-defined]
 
 
+@pytest.mark.long
 def test_a_missing_package_is_named_with_how_to_install_it() -> None:
     script = "import sys; sys.modules['opentelemetry'] = None; import relet.contrib.opentelemetry"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

@@ -25,6 +25,7 @@ def outcomes(database: Database, app: App) -> list[str]:
         return [row[0] for row in connection.execute(f"select outcome from {prefix(database, app)}attempts").fetchall()]
 
 
+@pytest.mark.long
 def test_a_claim_that_takes_long_gives_nothing_back(two_databases: Database, two_apps: App) -> None:
     with ExitStack() as stack:
         proxy = stack.enter_context(proxy_to(two_databases.url)) if two_databases.is_postgres else None
@@ -58,6 +59,7 @@ def test_a_claim_that_takes_long_gives_nothing_back(two_databases: Database, two
     assert outcomes(two_databases, two_apps) == []
 
 
+@pytest.mark.long
 def test_what_would_wait_behind_a_long_job_goes_back_and_stays_there(two_apps: App) -> None:
     app = two_apps
     note, block, ran, running, go_on = blockade(app)
@@ -77,6 +79,7 @@ def test_what_would_wait_behind_a_long_job_goes_back_and_stays_there(two_apps: A
     assert ran == list(range(10))
 
 
+@pytest.mark.long
 def test_a_slow_job_in_one_slot_leaves_the_others_what_was_taken_in_advance(
     two_databases: Database, two_apps: App
 ) -> None:
@@ -95,6 +98,7 @@ def test_a_slow_job_in_one_slot_leaves_the_others_what_was_taken_in_advance(
     assert outcomes(two_databases, app) == []
 
 
+@pytest.mark.long
 def test_a_hiccup_of_the_store_does_not_hide_what_comes_back_to_its_place(pg_database: Database, pg_app: App) -> None:
     app, ran = pg_app, []
 

@@ -96,6 +96,7 @@ def test_a_rate_for_all_queues_holds_and_starves_none(two_databases: Database) -
         assert len({job.queue for job in jobs}) == 2
 
 
+@pytest.mark.long
 def test_an_idle_worker_starts_the_next_as_soon_as_there_is_room(two_apps: App) -> None:
     app = two_apps
 
@@ -110,6 +111,7 @@ def test_an_idle_worker_starts_the_next_as_soon_as_there_is_room(two_apps: App) 
     assert all(0.4 - CLOSE <= gap < 0.6 for gap in gaps), gaps
 
 
+@pytest.mark.long
 def test_a_rate_that_is_lifted_or_raised_lets_waiting_jobs_go_at_once(two_apps: App) -> None:
     app = two_apps
 
@@ -131,6 +133,7 @@ def test_a_rate_that_is_lifted_or_raised_lets_waiting_jobs_go_at_once(two_apps: 
     assert [one.rates for one in app.client.queues() if one.queue == "default"] == [()]
 
 
+@pytest.mark.long
 def test_retries_obey_a_rate(two_apps: App) -> None:
     app, starts = two_apps, []
 

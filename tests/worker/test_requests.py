@@ -210,6 +210,7 @@ def test_requests_reach_jobs_that_were_taken_in_advance(app: App) -> None:
         until(lambda: 101 in ran)
 
 
+@pytest.mark.long
 def test_cancelling_what_waits_in_advance_does_not_wait_for_a_slot(two_apps: App) -> None:
     app = two_apps
     running, go_on = threading.Event(), threading.Event()

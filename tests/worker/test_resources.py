@@ -133,6 +133,7 @@ def test_tenants_share_them(memory_app: App) -> None:
     assert len(seen) == 1
 
 
+@pytest.mark.long
 def test_they_are_closed_after_the_last_handler_has_ended(shared_app: App, notes: Notes) -> None:
     with working(shared_app, shutdown_timeout=20) as worker:
         job = resource_tasks.slow.enqueue()
@@ -248,6 +249,7 @@ def test_an_end_that_blocks_is_given_up(
     go_on.set()
 
 
+@pytest.mark.long
 def test_a_handler_that_blocks_the_loop_does_not_keep_a_worker_from_ending(
     memory_app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +277,7 @@ def test_a_handler_that_blocks_the_loop_does_not_keep_a_worker_from_ending(
     thread.join(20)
 
 
+@pytest.mark.long
 def test_children_make_their_own_when_a_handler_takes_them(shared_app: App, notes: Notes) -> None:
     with working(shared_app, concurrency=1):
         bare = shared_app.client.result(resource_tasks.bare_in_child.enqueue(), timeout=20)
@@ -289,6 +292,7 @@ def test_children_make_their_own_when_a_handler_takes_them(shared_app: App, note
     assert "model start" not in notes.by(os.getpid()), "only children need it"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_hurried", [False, True])
 def test_a_child_that_does_not_close_its_resources_in_time_is_killed(
     shared_app: App, notes: Notes, monkeypatch: pytest.MonkeyPatch, *, is_hurried: bool
@@ -305,6 +309,7 @@ def test_a_child_that_does_not_close_its_resources_in_time_is_killed(
     assert not Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.long
 def test_a_child_that_cannot_make_one_fails_the_attempt(
     shared_app: App, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -317,6 +322,7 @@ def test_a_child_that_cannot_make_one_fails_the_attempt(
     assert "ConnectionError: no such host" in error
 
 
+@pytest.mark.long
 def test_an_aborted_child_is_killed_and_the_next_one_starts_anew(shared_app: App, notes: Notes, tmp_path: Path) -> None:
     with working(shared_app, concurrency=1):
         job = resource_tasks.wait_in_child.enqueue(str(tmp_path / "started"))
@@ -347,6 +353,7 @@ def test_a_program_that_cannot_make_one_says_so_and_claims_nothing(
     assert (found.state, found.version) == (State.QUEUED, 0)
 
 
+@pytest.mark.long
 def test_each_process_of_a_program_has_its_own(client_app: App, notes: Notes) -> None:
     worker = program(client_app._url, "--processes", "2")
     try:
@@ -366,6 +373,7 @@ def test_each_process_of_a_program_has_its_own(client_app: App, notes: Notes) ->
         ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_killed_worker_runs_no_stop_part_and_the_next_one_starts_anew(client_app: App, notes: Notes) -> None:
     killed = program(client_app._url)
     until(lambda: "session start" in notes.by(killed.pid))

@@ -132,6 +132,7 @@ def test_wrong_rules_are_refused(options: dict[str, Any], message: str) -> None:
         def work() -> None: ...
 
 
+@pytest.mark.long
 def test_rules_hold_in_child_processes(app: App) -> None:
     child_tasks.register(app)
     with working(app):

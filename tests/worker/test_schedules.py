@@ -119,6 +119,7 @@ def test_one_job_for_each_tick_with_four_worker_processes(processes: WorkerProce
     assert len(others) <= ticks, "what the dead worker had not settled may run again, and nothing else"
 
 
+@pytest.mark.long
 def test_ticks_that_are_skipped_do_not_make_the_next_late(two_apps: App) -> None:
     """Nothing is enqueued for them, so that nothing wakes upkeep but the clock."""
     app = two_apps
@@ -176,6 +177,7 @@ def test_a_schedule_is_added_changed_run_paused_and_removed_while_workers_run(tw
         assert app.client.schedules.get("s") is None
 
 
+@pytest.mark.long
 def test_a_change_at_run_time_outlives_a_worker_and_the_codes_next_word_counts(two_databases: Database) -> None:
     def app_with(every: float) -> App:
         app = two_databases.app()
@@ -207,6 +209,7 @@ def test_a_change_at_run_time_outlives_a_worker_and_the_codes_next_word_counts(t
     start_and_see(7200, 7200)
 
 
+@pytest.mark.long
 def test_a_schedule_that_no_worker_can_follow_does_not_make_upkeep_spin(
     two_databases: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -118,6 +118,7 @@ def test_a_job_whose_every_outcome_is_refused_is_not_run_for_ever_at_no_cost(tmp
     assert found.losses == found.version - 1, "every run but the last has cost it an attempt"
 
 
+@pytest.mark.long
 def test_a_batch_of_every_kind_of_outcome_is_settled_together(app: App) -> None:
     go_on = threading.Event()
 
@@ -213,6 +214,7 @@ def test_a_caller_who_has_a_successors_key_in_hand_holds_up_that_chain_alone(
     assert [app.client.get(job).version for job in held] == [1, 1]  # type: ignore[union-attr]
 
 
+@pytest.mark.long
 def test_a_job_that_runs_alone_waits_until_the_others_are_settled(tmp_path: Path) -> None:
     """Were it to take the worker down now, the one that has just ended would lose its attempt with it."""
     database = Database("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet")

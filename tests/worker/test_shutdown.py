@@ -168,6 +168,7 @@ def test_a_blocked_event_loop_does_not_hold_up_the_exit(shop: Shop) -> None:
     assert sorted(shop.job(job).state for job in jobs) == ["queued", "queued", "running"]
 
 
+@pytest.mark.long
 def test_a_thread_whose_job_is_settled_is_not_waited_for(shop: Shop) -> None:
     job = shop.one("stuck_beyond_its_timeout")
     worker = shop.start()
@@ -183,6 +184,7 @@ def test_a_slot_that_rests_between_jobs_is_not_waited_for(shop: Shop) -> None:
     assert worker.send(signal.SIGTERM).code(SOON) == 0
 
 
+@pytest.mark.long
 def test_an_idle_worker_stops_with_the_database_down(fragile_shop: Shop, fragile_server: PrivateServer) -> None:
     workers = [fragile_shop.start(), fragile_shop.start()]
     fragile_server.stop()
@@ -219,6 +221,7 @@ def test_a_job_that_ended_while_the_database_was_down_is_recorded_during_the_dra
     assert (fragile_shop.job(job).state, fragile_shop.job(job).attempt) == ("succeeded", 1)
 
 
+@pytest.mark.long
 def test_an_idle_worker_does_not_wait_for_a_database_that_does_not_answer(
     pg_server: Server, tmp_path: Path, schema: str
 ) -> None:

@@ -126,6 +126,7 @@ def test_who_sleeps_outlives_its_worker(two_apps: App) -> None:
     assert done == [1]
 
 
+@pytest.mark.long
 def test_a_nap_is_over_by_the_clock_though_the_handler_was_busy_since_it_looked(app: App) -> None:
     """Woken early, it looks up what is kept, works for a while, and by then its time has come."""
 
@@ -368,6 +369,7 @@ def test_a_suspension_says_what_it_is_to_a_handler_that_catches_everything() -> 
     assert str(Suspended(1.5)) == "suspended for 1.5 s"
 
 
+@pytest.mark.long
 def test_a_suspension_in_a_task_group_is_one(app: App) -> None:
     """The group wraps what its tasks raise."""
 

@@ -163,6 +163,7 @@ def test_what_outlives_its_handler_still_belongs_to_its_own_job(memory_app: App)
     assert found == mine
 
 
+@pytest.mark.long
 def test_handlers_that_never_wait_do_not_keep_the_loop_from_others(memory_app: App) -> None:
     app, ran, turns = memory_app, [0], list[int]()
 

@@ -153,6 +153,7 @@ def test_a_slot_rests_between_two_jobs_if_told_to(app: App) -> None:
     assert all(later - sooner >= 0.099 for sooner, later in pairwise(times))
 
 
+@pytest.mark.long
 def test_what_waits_behind_slow_jobs_is_given_back_unrun(two_apps: App) -> None:
     app, running, go_on = two_apps, threading.Event(), threading.Event()
 
@@ -224,6 +225,7 @@ def test_a_lone_job_is_settled_at_once(memory_app: App) -> None:
     assert time.monotonic() - begin < 2.0, "about a millisecond each, and not a wait for company"
 
 
+@pytest.mark.long
 def test_what_comes_back_is_found_soon_although_a_claim_was_held_up_before(
     two_databases: Database, two_apps: App
 ) -> None:

@@ -54,6 +54,7 @@ def test_a_process_that_dies_is_replaced_and_later_if_it_dies_again(shop: Shop) 
     assert program.send(signal.SIGTERM).code(SOON) == 0
 
 
+@pytest.mark.long
 def test_a_process_that_waits_to_be_replaced_does_not_hold_up_the_exit(shop: Shop) -> None:
     program = pair(shop)
     for child in program.children:
@@ -83,6 +84,7 @@ def test_processes_whose_supervisor_was_killed_drain(shop: Shop) -> None:
     assert shop.job(late).state == "queued"
 
 
+@pytest.mark.long
 def test_a_ctrl_c_at_the_terminal_reaches_each_process_once(shop: Shop) -> None:
     program = pair(shop)
     jobs = [shop.one("hold"), shop.one("hold_in_process")]
@@ -111,6 +113,7 @@ def test_further_signals_are_passed_on(shop: Shop, signals: int) -> None:
         assert {(shop.job(job).state, shop.job(job).attempt) for job in jobs} == {("queued", 0)}
 
 
+@pytest.mark.long
 def test_a_process_that_has_done_its_share_is_replaced_and_nothing_is_lost(shop: Shop) -> None:
     jobs = shop.enqueue("quick", 0.01, number=100)
     options = ("--max-jobs", "20", "--processes", "2", "-c", "4", "--poll-interval", "0.1")
@@ -122,6 +125,7 @@ def test_a_process_that_has_done_its_share_is_replaced_and_nothing_is_lost(shop:
     assert program.send(signal.SIGTERM).code(SOON) == 0
 
 
+@pytest.mark.long
 def test_a_process_that_has_grown_too_large_is_replaced_and_nothing_is_lost(shop: Shop) -> None:
     program = shop.run("worker", "shop:app", "--max-rss", "200", "--poll-interval", "0.1")
     job = shop.one("hoard", 200)

@@ -140,6 +140,7 @@ def test_pruning_leaves_what_is_young(memory_app: App) -> None:
         assert state(memory_app, job) is State.SUCCEEDED
 
 
+@pytest.mark.long
 def test_upkeep_that_fails_is_logged_and_the_rest_goes_on(memory_app: App, caplog: pytest.LogCaptureFixture) -> None:
     @memory_app.task
     async def work() -> None: ...

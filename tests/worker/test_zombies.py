@@ -153,6 +153,7 @@ def test_a_handler_that_ignores_its_timeout_is_settled_without_it_and_keeps_its_
     assert [processes.job(job).state for job in jobs] == [State.FAILED] * 2
 
 
+@pytest.mark.long
 @ANY_STORE
 def test_a_handler_that_ignores_its_timeout_is_not_taken_for_a_lost_worker(processes: WorkerProcesses) -> None:
     """Its lease is not renewed any more, and is shorter than the moment that a handler has to end by itself."""

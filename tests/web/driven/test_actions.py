@@ -213,6 +213,7 @@ def test_an_action_asks_first_and_does_what_it_says(name: str, script: bool, sho
     assert tab.troubles == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script", [True, False])
 def test_the_selected_are_resumed_and_no_others(script: bool, shop: Shop, opens: Opens) -> None:
     tab = opens(shop.base, script=script)
@@ -228,6 +229,7 @@ def test_the_selected_are_resumed_and_no_others(script: bool, shop: Shop, opens:
     assert {shop.state(name) for name in ("failed too", "failed as well", "holder")} == {"failed"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script", [True, False])
 def test_a_job_is_enqueued_from_a_form_that_says_what_is_wrong(script: bool, shop: Shop, opens: Opens) -> None:
     tab = opens(shop.base, script=script)
@@ -301,6 +303,7 @@ def _group_limits(shop: Shop) -> dict[str, int]:
     return {one.group: one.max_running for one in _queue(shop, "billing").group_limits}
 
 
+@pytest.mark.long
 def test_an_old_confirmation_says_what_has_become_of_it(shop: Shop, opens: Opens) -> None:
     tab = opens(shop.base)
     tab.go(f"/confirm/cancel?job={shop.jobs['queued'].id}&back=/queues")
@@ -324,6 +327,7 @@ def test_an_old_confirmation_says_what_has_become_of_it(shop: Shop, opens: Opens
     assert "may have been deleted" in page
 
 
+@pytest.mark.long
 def test_the_message_of_an_action_is_displayed_once(shop: Shop, opens: Opens) -> None:
     tab = opens(shop.base)
     tab.go("/queues")

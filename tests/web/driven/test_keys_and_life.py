@@ -43,6 +43,7 @@ def _tabbed(tab: Tab, times: int) -> list[tuple[str, bool]]:
     return found
 
 
+@pytest.mark.long
 def test_a_slash_goes_to_the_filter_and_letters_to_pages(operator: Tab) -> None:
     tab = operator
     tab.go("/queues")
@@ -81,6 +82,7 @@ def test_rows_are_gone_through_and_chosen_by_keys(operator: Tab) -> None:
     assert tab.page.locator("[data-selected]").inner_text() == "1 selected"
 
 
+@pytest.mark.long
 def test_the_tab_key_reaches_the_content_first_and_every_action_with_a_ring(shop: App, operator: Tab) -> None:
     tab = operator
     tab.go(VIEWS["failed job"][0](shop.client))
@@ -145,6 +147,7 @@ class News:
         self.tab.page.wait_for_timeout(200)
 
 
+@pytest.mark.long
 def test_nothing_is_replaced_while_the_user_types(counter: tuple[App, str], opens: Opens) -> None:
     app, base = counter
     app.tasks["refund"].enqueue("acct-7", "A-1")
@@ -163,6 +166,7 @@ def test_nothing_is_replaced_while_the_user_types(counter: tuple[App, str], open
     assert tab.page.input_value("[name=task]") == "charge", "what was typed stays, also when the list is renewed"
 
 
+@pytest.mark.long
 def test_what_is_focused_open_or_chosen_stays_so_when_the_page_is_renewed(
     counter: tuple[App, str], opens: Opens
 ) -> None:
@@ -196,6 +200,7 @@ def test_what_is_focused_open_or_chosen_stays_so_when_the_page_is_renewed(
     tab.page.locator("tr .state", has_text="cancelled").nth(1).wait_for(timeout=REFRESHED)
 
 
+@pytest.mark.long
 def test_a_page_that_is_not_live_stays_as_it_is(counter: tuple[App, str], opens: Opens) -> None:
     app, base = counter
     job = app.tasks["charge"].enqueue("acct-7", 500)
@@ -210,6 +215,7 @@ def test_a_page_that_is_not_live_stays_as_it_is(counter: tuple[App, str], opens:
     tab.page.locator(".tiles .state", has_text="cancelled").wait_for(timeout=REFRESHED)
 
 
+@pytest.mark.long
 def test_a_page_whose_live_view_was_refused_asks_again(counter: tuple[App, str], opens: Opens) -> None:
     app, base = counter
     job = app.tasks["charge"].enqueue("acct-7", 500)
@@ -233,6 +239,7 @@ def test_a_page_whose_live_view_was_refused_asks_again(counter: tuple[App, str],
     assert tab.page.locator("[data-live-word]").inner_text() == "live"
 
 
+@pytest.mark.long
 def test_leases_count_down(counter: tuple[App, str], opens: Opens) -> None:
     app, base = counter
     app.tasks["refund"].enqueue("acct-1", "A-1")

@@ -29,6 +29,7 @@ def test_signing_in_leads_to_the_page_that_was_asked_for(shop_base: str, opens: 
     assert tab.page.inner_text(".who").split() == ["operator", "operator"]
 
 
+@pytest.mark.long
 def test_a_session_is_for_the_server_alone_and_ends_with_signing_out(shop_base: str, opens: Opens) -> None:
     tab = opens(shop_base, READ_TOKEN)
     (cookie,) = tab.context.cookies()
@@ -74,6 +75,7 @@ SCRIPT = """<!doctype html><script>
 </script><iframe src="{base}/queues"></iframe>"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("host", ["127.0.0.1", browser.ELSEWHERE])
 def test_a_page_of_another_site_changes_and_learns_nothing_in_the_same_browser(
     host: str, counter: tuple[App, str], opens: Opens
@@ -105,6 +107,7 @@ def test_a_page_of_another_site_changes_and_learns_nothing_in_the_same_browser(
     assert tab.page.inner_text("h1") == "Queues", "the operator is still in"
 
 
+@pytest.mark.long
 def test_a_foreign_name_that_leads_here_is_refused(counter: tuple[App, str], opens: Opens) -> None:
     """Rebinding: for the browser our answers would be of the foreign page's own place."""
     app, base = counter

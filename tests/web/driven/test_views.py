@@ -39,6 +39,7 @@ def test_a_view_loads_without_errors_fits_and_is_accessible(name: str, shop: App
         assert page_checks.barriers(operator.page) == []
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_serious_in_the_sign_in(shop_base: str, opens: Opens) -> None:
     tab = opens(shop_base, token=None)
     tab.go("/")
@@ -48,6 +49,7 @@ def test_axe_finds_nothing_serious_in_the_sign_in(shop_base: str, opens: Opens) 
     assert page_checks.barriers(tab.page) == []
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_serious_in_what_opens_on_a_page(shop: App, operator: Tab) -> None:
     tab = operator
     tab.go(EVERYTHING["failed job"][0](shop.client))
@@ -59,6 +61,7 @@ def test_axe_finds_nothing_serious_in_what_opens_on_a_page(shop: App, operator: 
     assert page_checks.barriers(tab.page) == []
 
 
+@pytest.mark.long
 def test_the_theme_stays_switched(shop_base: str, opens: Opens) -> None:
     tab = opens(shop_base)
     colour = "getComputedStyle(document.body).backgroundColor"
@@ -70,6 +73,7 @@ def test_the_theme_stays_switched(shop_base: str, opens: Opens) -> None:
     assert light != dark == tab.page.evaluate(colour)
 
 
+@pytest.mark.long
 def test_every_view_can_be_read_without_javascript_and_offers_no_action_to_a_reader(
     shop: App, shop_base: str, opens: Opens
 ) -> None:
