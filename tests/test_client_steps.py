@@ -73,6 +73,32 @@ def test_a_job_without_steps_has_none_and_no_job_is_an_error(relet: Harness) -> 
         relet.client.steps(new_id())
 
 
+def test_a_step_has_its_arguments_and_the_time_of_its_call(relet: Harness) -> None:
+    @relet.app.task
+    def order(attempt: Attempt, number: int) -> None:
+        attempt.step("charge", charge, number, key="visa")
+        attempt.step("log in", log_in, "ada", password="hunter2")
+        attempt.step("no arguments", lambda: None)
+        attempt.step("no JSON", lambda stream: None, object())
+        attempt.step("too long", len, "x" * 20_000)
+
+    made = order.enqueue(7)
+    relet.drain()
+    found = {one.name: one for one in relet.client.steps(made)}
+    assert found["charge"].input == {"number": 7, "key": "visa"}
+    assert found["log in"].input == {"user": "ada", "password": "[hidden]"}, "it is never stored"
+    assert [found[name].input_json for name in ("no arguments", "no JSON", "too long")] == [None] * 3
+    charged = found["charge"]
+    assert charged.started_at is not None
+    assert charged.started_at <= charged.at
+
+
+def charge(number: int, key: str) -> None: ...
+
+
+def log_in(user: str, password: str) -> None: ...
+
+
 def test_secrets_in_results_are_hidden_from_operators(relet: Harness) -> None:
     from relet._core.redact import redacted
 

@@ -113,7 +113,7 @@ def test_a_job_that_has_done_steps_is_not_given_another_payload(app: App, index:
     """It sleeps in the middle of its work: what comes now is run after it."""
     first = index.using(unique="k").enqueue(1)
     (running,) = harness_of(app).claim(1)
-    app._store().run(completion.keep, running.lease, "step", "charge", '"receipt"', None)
+    app._store().run(completion.keep, running.lease, "step", "charge", completion.Called('"receipt"'), None)
     harness_of(app).end(running, Snoozed(60))
     second = index.using(unique="k", replace=True).enqueue(2)
     assert (second.existing, second.wait) == (False, "jobs")
@@ -182,7 +182,7 @@ def test_within_a_window_one_that_has_begun_is_all_there_is(app: App, index: Any
     draft = index.using(unique="k", unique_for=60, replace=True)
     draft.enqueue(1)
     (running,) = harness_of(app).claim(1)
-    app._store().run(completion.keep, running.lease, "step", "charge", '"receipt"', None)
+    app._store().run(completion.keep, running.lease, "step", "charge", completion.Called('"receipt"'), None)
     harness_of(app).end(running, Snoozed(60))
     again = draft.enqueue(2)
     assert (again.id, again.existing, again.payload_json) == (running.id, True, '{"page":1}')

@@ -15,7 +15,7 @@ from ._client.client import Client
 from ._client.limits import QueueLimits
 from ._core import payload, validate
 from ._core.codecs import Codec
-from ._core.redact import KEYS, redactor
+from ._core.redact import KEYS
 from ._core.schedule import Definition, Missed, Overlap, define
 from ._core.validate import Seconds
 from ._store.open import DEFAULT_URL, open_store
@@ -57,12 +57,11 @@ class App(TaskRegistry):
         codecs: Iterable[Codec] = (),
     ) -> None:
         limit = validate.integer("payload_limit", payload_limit, 64, 64 * 1024 * 1024)
-        super().__init__(payload_limit=limit, defaults=check_defaults(defaults or {}), codecs=codecs)
+        super().__init__(payload_limit=limit, defaults=check_defaults(defaults or {}), codecs=codecs, redact=redact)
         self._codec_of(self._defaults)  # raises now if the default codec does not exist, not at the first task
         self._url = url or os.environ.get("RELET_URL") or DEFAULT_URL
         self._schema = validate.schema(schema)
         self._connections = validate.integer("connections", connections, 1, 1000)
-        self.redact = redactor(redact)
         self._clock: Clock | None = None  # of the stores; None: the database's
         self._stores: dict[str | None, Store] = {None: self._open(None, None)}
         self._lock = threading.Lock()

@@ -96,7 +96,7 @@ def test_a_step_under_way_does_not_keep_the_lease_from_being_renewed(pg_harness:
     """A handler that keeps one step after another would lose its job otherwise."""
     job = pg_harness.claim_new()
     handlers = pg_harness.session()
-    assert handlers.leave_open(completion.keep(job.lease, "step", "a", "1", None))
+    assert handlers.leave_open(completion.keep(job.lease, "step", "a", completion.Called("1"), None))
     assert list(Background(lambda: pg_harness.renew(job.lease)).result(5).renewed) == [job.lease]
     handlers.commit()
 
@@ -104,7 +104,7 @@ def test_a_step_under_way_does_not_keep_the_lease_from_being_renewed(pg_harness:
 def test_a_job_is_not_taken_away_while_a_step_of_it_is_under_way(pg_harness: StoreHarness) -> None:
     job = pg_harness.claim_new()
     handlers = pg_harness.session()
-    assert handlers.leave_open(completion.keep(job.lease, "step", "a", "1", None))
+    assert handlers.leave_open(completion.keep(job.lease, "step", "a", completion.Called("1"), None))
     assert pg_harness.later(100).reap() == [], "passed over"
     settling = Background(lambda: pg_harness.succeed(job))
     assert settling.blocked
@@ -118,7 +118,7 @@ def test_a_step_that_waited_for_the_reaper_is_refused(pg_harness: StoreHarness) 
     pg_harness.run(maintenance.record_pulse, grace=0.0)
     reaper = pg_harness.session()
     assert len(reaper.leave_open(lease.reap(half))) == 1
-    late = Background(lambda: pg_harness.run(completion.keep, job.lease, "step", "a", "1", None))
+    late = Background(lambda: pg_harness.run(completion.keep, job.lease, "step", "a", completion.Called("1"), None))
     assert late.blocked
     reaper.commit()
     assert late.result() is None

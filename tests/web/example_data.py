@@ -260,16 +260,26 @@ def _workflows(data: ExampleData) -> None:
             data.run(control.signal, job.id, "approval", '{"by": "ada@example.com"}', at=at)
             data.promote(at + 0.5)
             claimed = data.claim("orders", at + 0.6, worker)
-            _keep(data, claimed, "step", "capture_payment", at + 2.9, '{"payment": "pay_71aa"}')
+            _keep(
+                data,
+                claimed,
+                "step",
+                "capture_payment",
+                at + 2.9,
+                '{"payment": "pay_71aa"}',
+                input='{"order": 20390, "cents": 4900}',
+                took=2.1,
+            )
             _keep(data, claimed, "step", "print_label", at + 3.7, '"https://labels.example/20390.pdf"')
             data.settle(claimed, Succeeded('"sent"'), at + 4)
 
 
 def _keep(
     data: ExampleData, claimed: Claimed, kind: str, name: str, at: float, text: str | None = None,
-    seconds: float | None = None,
+    seconds: float | None = None, input: str | None = None, took: float | None = None,
 ) -> None:  # fmt: skip
-    assert data.run(completion.keep, claimed.lease, kind, name, text, seconds, at=at) is not None
+    called = completion.Called(text, input, took)
+    assert data.run(completion.keep, claimed.lease, kind, name, called, seconds, at=at) is not None
 
 
 def _failed(data: ExampleData) -> None:

@@ -18,7 +18,7 @@ from relet import App, Attempt, Backoff, Fail, InvalidInput, LeaseLost, Snooze, 
 from relet._attempts.runtime import AttemptRuntime
 from relet._core.job import Claimed, Released
 from relet._store.flows import completion, lease, maintenance
-from relet._store.flows.completion import Kept
+from relet._store.flows.completion import Called, Kept
 from relet._store.retry import Transient
 from relet.errors import StoreUnavailable
 from tests.clocks import at
@@ -306,10 +306,10 @@ def test_what_was_kept_counts_when_it_is_kept_again(app: App) -> None:
     work.enqueue()
     (claimed,) = harness_of(app).claim(1)
     run = app._store().run
-    assert run(completion.keep, claimed.lease, "step", "a", "1", None) == Kept("1", 0)
-    assert run(completion.keep, claimed.lease, "step", "a", "2", None) == Kept("1", 0)
-    assert run(completion.keep, claimed.lease, "sleep", "a", None, 60.0).left == pytest.approx(60, abs=1)
-    assert run(completion.keep, claimed.lease, "sleep", "a", None, 6000.0).left == pytest.approx(60, abs=5)
+    assert run(completion.keep, claimed.lease, "step", "a", Called("1"), None) == Kept("1", 0)
+    assert run(completion.keep, claimed.lease, "step", "a", Called("2"), None) == Kept("1", 0)
+    assert run(completion.keep, claimed.lease, "sleep", "a", Called(), 60.0).left == pytest.approx(60, abs=1)
+    assert run(completion.keep, claimed.lease, "sleep", "a", Called(), 6000.0).left == pytest.approx(60, abs=5)
 
 
 def test_a_step_within_a_transaction_of_the_store_is_refused_before_it_is_done(app: App) -> None:

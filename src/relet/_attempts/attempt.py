@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar, cast, overload
 
 from msgspec import Struct
@@ -49,9 +50,9 @@ class Runtime(Protocol):
 
     async def asucceed(self, result: object, connection: Any) -> None: ...
 
-    def step(self, name: str, call: Callable[[], R], function: Callable[..., Any]) -> R: ...
+    def step(self, name: str, call: partial[R]) -> R: ...
 
-    async def astep(self, name: str, call: Callable[[], Awaitable[R]], function: Callable[..., Any]) -> R: ...
+    async def astep(self, name: str, call: partial[Awaitable[R]]) -> R: ...
 
     def sleep(self, name: str, seconds: float) -> None: ...
 
@@ -65,10 +66,10 @@ class Runtime(Protocol):
 class NoRuntime:
     """The runtime of a handler that is called without a worker, as in a test. Steps run; the rest is refused."""
 
-    def step(self, name: str, call: Callable[[], R], function: Callable[..., Any]) -> R:
+    def step(self, name: str, call: partial[R]) -> R:
         return call()
 
-    async def astep(self, name: str, call: Callable[[], Awaitable[R]], function: Callable[..., Any]) -> R:
+    async def astep(self, name: str, call: partial[Awaitable[R]]) -> R:
         return await call()
 
     def leave_transactions(self) -> None:
@@ -186,14 +187,14 @@ class Attempt(Struct, eq=False):
         """Call the function and store its result: a later attempt gets the stored result and does not call it again.
 
         The name identifies the step within this job. The result must be JSON; it is converted by the return annotation
-        of the function. An exception is not stored.
+        of the function. An exception is not stored. The arguments are stored for the dashboard, if they are JSON.
         """
-        return self._runtime.step(validate.text("a step's name", name), lambda: function(*args, **kwargs), function)
+        return self._runtime.step(validate.text("a step's name", name), partial(function, *args, **kwargs))
 
     async def astep(self, name: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """As `step`, for a coroutine function."""
         name = validate.text("a step's name", name)
-        return await self._runtime.astep(name, lambda: function(*args, **kwargs), function)
+        return await self._runtime.astep(name, partial(function, *args, **kwargs))
 
     def sleep(self, name: str, seconds: float) -> None:
         """Wait without a slot: the handler ends here, and is called again from its start when the time is over.

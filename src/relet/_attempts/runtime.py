@@ -199,11 +199,11 @@ class AttemptRuntime:
             self._made_steps = Steps(self._store, self._task, self._attempt, self._has_open_transaction)
         return self._made_steps
 
-    def step(self, name: str, call: Callable[[], R], function: Callable[..., Any]) -> R:
-        return self._steps.step(name, call, function)
+    def step(self, name: str, call: partial[R]) -> R:
+        return self._steps.step(name, call)
 
-    async def astep(self, name: str, call: Callable[[], Awaitable[R]], function: Callable[..., Any]) -> R:
-        return await self._steps.astep(name, call, function)
+    async def astep(self, name: str, call: partial[Awaitable[R]]) -> R:
+        return await self._steps.astep(name, call)
 
     def sleep(self, name: str, seconds: float) -> None:
         self._steps.sleep(name, seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from .._core import payload, validate
 from .._store.flows import completion as flows
-from .._store.flows.completion import Kept
+from .._store.flows.completion import Called, Kept
 from .._store.store import Store
 from .._system import SYSTEM
 from .._tasks.codec import check_round_trip, converter, plain_value, result_converter
@@ -19,6 +20,8 @@ from ..errors import InvalidInput, LeaseLost, SignalTimeout, Suspended
 from .attempt import Attempt
 
 R = TypeVar("R")
+
+MAX_INPUT = 10_000  # bytes of JSON; longer arguments are not stored
 
 call_in_thread = DaemonThreadPool("relet-handler").call
 
@@ -39,17 +42,21 @@ class Steps:
         self._read_at = 0.0  # when those were read, on the monotonic clock
         self._waits: Counter[str] = Counter()  # how often this attempt has waited, by name
 
-    def step(self, name: str, call: Callable[[], R], function: Callable[..., Any]) -> R:
+    def step(self, name: str, call: partial[R]) -> R:
         """Return the stored result, or call the function and store its result."""
-        kept = self._find("step", name) or self._keep("step", name, self._text(name, call(), function))
-        return cast(R, self._result(name, kept.result, function))
+        kept = self._find("step", name)
+        if kept is None:
+            began = SYSTEM.monotonic()
+            kept = self._keep("step", name, self._called(name, call, call(), began))
+        return cast(R, self._result(name, kept.result, call.func))
 
-    async def astep(self, name: str, call: Callable[[], Awaitable[R]], function: Callable[..., Any]) -> R:
+    async def astep(self, name: str, call: partial[Awaitable[R]]) -> R:
         kept = await call_in_thread(self._find, "step", name)
         if kept is None:
-            text = self._text(name, await call(), function)
-            kept = await call_in_thread(self._keep, "step", name, text)
-        return cast(R, self._result(name, kept.result, function))
+            began = SYSTEM.monotonic()
+            called = self._called(name, call, await call(), began)
+            kept = await call_in_thread(self._keep, "step", name, called)
+        return cast(R, self._result(name, kept.result, call.func))
 
     def sleep(self, name: str, seconds: float) -> None:
         """Return if the time is over, else suspend the attempt until then."""
@@ -88,8 +95,8 @@ class Steps:
             )
         return found
 
-    def _keep(self, kind: str, name: str, text: str | None = None, seconds: float | None = None) -> Kept:
-        kept = self._store.run(flows.keep, self._lease, kind, name, text, seconds)
+    def _keep(self, kind: str, name: str, called: Called | None = None, seconds: float | None = None) -> Kept:
+        kept = self._store.run(flows.keep, self._lease, kind, name, called or Called(), seconds)
         if kept is None:
             raise LeaseLost(self._lease.id, "keep a step of")
         assert self._kept is not None  # noqa: S101
@@ -106,9 +113,25 @@ class Steps:
         return self._converted(name, self._task.decode(text or "null", where), function)
 
     def _converted(self, name: str, text: str, function: Callable[..., Any]) -> Any:
-        while isinstance(function, partial):
-            function = function.func
         return result_converter(function)(text, self._label(name))
+
+    def _called(self, name: str, call: partial[Any], value: object, began: float) -> Called:
+        result = self._text(name, value, call.func)
+        return Called(result, self._input(name, call), SYSTEM.monotonic() - began)
+
+    def _input(self, name: str, call: partial[Any]) -> str | None:
+        """Encode the arguments, by name and without secrets. None if they are not JSON, such as a connection."""
+        if not call.args and not call.keywords:
+            return None
+        try:
+            arguments = dict(inspect.signature(call.func).bind(*call.args, **call.keywords).arguments)
+        except (TypeError, ValueError):  # a function in C without a signature
+            arguments = {"args": call.args, **call.keywords}
+        try:
+            text = payload.encode(arguments, path=self._label(name), limit=MAX_INPUT, hook=plain_value)
+        except InvalidInput:
+            return None
+        return self._task.encode(self._task.app.redact(text))
 
     def _text(self, name: str, value: object, function: Callable[..., Any]) -> str:
         """Encode a result. A value that a later attempt could not read is refused."""

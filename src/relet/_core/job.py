@@ -326,11 +326,12 @@ class AttemptRecord(Struct, frozen=True):
     error_type: str | None = None  # the class of the exception, as module and name; None: no exception ended it
 
 
-class StepRecord(Decodable, frozen=True, rename={"result_json": "result"}):
+class StepRecord(Decodable, frozen=True, rename={"result_json": "result", "input_json": "input"}):
     """A durable step of a job, a sleep, a wait for a signal, or a signal that was sent.
 
     `kind`: "step", "sleep", "wait" (with a timeout), "missed" (that timeout has passed) or "signal". `at`: when it was
     stored. `until`: when the sleep or the wait ends. `result_json`: what the step returned, or the value of the signal.
+    `started_at`: when the function of a step was called. `input_json`: its arguments by name, if they are JSON.
     """
 
     name: str
@@ -338,11 +339,18 @@ class StepRecord(Decodable, frozen=True, rename={"result_json": "result"}):
     at: datetime
     until: datetime | None = None
     result_json: str | None = None
+    started_at: datetime | None = None
+    input_json: str | None = None
 
     @property
     def result(self) -> Any:
         """The result as plain JSON values."""
         return None if self.result_json is None else value_of(self.result_json, self._codecs)
+
+    @property
+    def input(self) -> Any:
+        """The arguments as plain JSON values."""
+        return None if self.input_json is None else value_of(self.input_json, self._codecs)
 
 
 class Dependency(Decodable, frozen=True, rename={"result_json": "result"}):

@@ -122,7 +122,10 @@ def _redacted_record(value: Any, redact: Redact) -> Any:
             return replace(value, **texts, error=without_passwords_in(value.error), progress=progress)
         case AttemptRecord():
             return replace(value, error=without_passwords_in(value.error))
-        case Dependency() | StepRecord():
+        case StepRecord():
+            texts = {name: _json(getattr(value, name), redact) for name in ("result_json", "input_json")}
+            return replace(value, **texts)
+        case Dependency():
             return replace(value, result_json=_json(value.result_json, redact))
         case ScheduleInfo():
             return replace(value, payload_json=redact(value.payload_json))

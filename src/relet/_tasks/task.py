@@ -20,6 +20,7 @@ from .._attempts.attempt import Attempt
 from .._core import payload
 from .._core.codecs import PREFIX, Codec, Codecs, attach
 from .._core.job import DEFAULT_POLICY, Draft, Job
+from .._core.redact import KEYS, redactor
 from .._core.validate import Seconds
 from .._system import SYSTEM
 from ..errors import InvalidInput, UnknownTask
@@ -313,8 +314,10 @@ class TaskRegistry(ABC):
         payload_limit: int = payload.MAX_BYTES,
         defaults: Mapping[str, Any] | None = None,
         codecs: Iterable[Codec] = (),
+        redact: Iterable[str] = KEYS,
     ) -> None:
         self.payload_limit = payload_limit
+        self.redact = redactor(redact)
         self.codecs = Codecs(codecs)
         self._defaults = dict(defaults or {})
         self._tasks: dict[str, Task[..., Any]] = {}

@@ -27,16 +27,16 @@ from .settings import Settings
 
 #: Faults a minute, by kind.
 ANYWHERE = {
-    "kill": 60.0, "stop": 10.0, "stop briefly": 30.0, "terminate": 8.0, "terminate twice": 3.0, "kill a client": 6.0,
+    "kill": 30.0, "stop": 10.0, "stop briefly": 30.0, "terminate": 8.0, "terminate twice": 3.0, "kill a client": 6.0,
     "move a clock": 10.0, "migrate": 2.0,
 }  # fmt: skip
 POSTGRES = {
     "cut": 40.0, "lose requests": 30.0, "lose answers": 60.0, "half open": 6.0, "hang": 5.0, "delay": 10.0,
-    "kill backends": 50.0, "long transaction": 3.0, "lock table": 6.0, "lock rows": 10.0,
+    "kill backends": 60.0, "long transaction": 3.0, "lock table": 6.0, "lock rows": 10.0,
 }  # fmt: skip
 SQLITE = {
-    "stop": 30.0, "stop briefly": 80.0, "kill a client": 20.0, "move a clock": 60.0, "hold the file": 20.0,
-    "long read": 20.0, "stop all": 4.0,
+    "stop": 30.0, "stop briefly": 100.0, "kill a client": 20.0, "move a clock": 60.0, "hold the file": 20.0,
+    "long read": 35.0, "stop all": 4.0,
 }  # fmt: skip
 #: Those that only the caller can inject, if it passes a function for them.
 BY_CALLER = {"restart": 3.0, "fail over": 0.0, "fill the disk": 3.0}

@@ -235,7 +235,7 @@ class Mix:
             self._quick: 40, self._thread: 12, self._flaky: 8, self._pay: 10, self._targeted: 8, self._limited: 6,
             self._grouped: 6, self._unique: 5, self._chain: 4, self._dependents: 3, self._stepwise: 3,
             self._signalled: 2, self._batch: 8, self._hopeless: 2, self._long: 1, self._late: 2, self._medium: 12,
-            self._rated: 3, self._replacing: 3,
+            self._rated: 3, self._replacing: 3, self._many: 10,
         }  # fmt: skip
 
     def drafts(self) -> list[Draft[Any]]:
@@ -249,6 +249,9 @@ class Mix:
 
     def _quick(self) -> list[Draft[Any]]:
         return [quick.using(priority=self._random.choice([0, 0, 5, -5])).draft()]
+
+    def _many(self) -> list[Draft[Any]]:
+        return [quick.draft() for _ in range(20)]
 
     def _thread(self) -> list[Draft[Any]]:
         return [quick_thread.draft()]

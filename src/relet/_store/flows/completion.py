@@ -64,10 +64,18 @@ def steps(job_id: str) -> Flow[dict[tuple[str, str], Kept]]:
     return {(kind, name): Kept(text, left or 0.0) for kind, name, text, left in rows}
 
 
-def keep(lease: Lease, kind: str, name: str, result: str | None, seconds: float | None) -> Flow[Kept | None]:
+class Called(NamedTuple):
+    """How the function of a step was called: its result and its arguments as JSON, and how many seconds it took."""
+
+    result: str | None = None
+    input: str | None = None
+    took: float | None = None
+
+
+def keep(lease: Lease, kind: str, name: str, called: Called, seconds: float | None) -> Flow[Kept | None]:
     """Store a step, guarded by the lease; None if the lease is lost. If the step exists, the stored one is returned."""
     share = {"id": lease.id, "token": lease.token, "kind": kind, "name": name}
-    found = yield write("completion/save_step", result=result, seconds=seconds, **share)
+    found = yield write("completion/save_step", seconds=seconds, **called._asdict(), **share)
     return Kept(found[0][0], found[0][1] or 0.0) if found else None
 
 

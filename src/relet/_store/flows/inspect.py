@@ -69,10 +69,12 @@ def _steps_of(job_id: str) -> Flow[list[StepRecord]]:
     return [_step(*row) for row in rows]
 
 
-def _step(kind: str, name: str, result: str | None, until: float | None, at: float) -> StepRecord:
+def _step(
+    kind: str, name: str, result: str | None, until: float | None, at: float, started: float | None, input: str | None
+) -> StepRecord:
     first, _, number = name.partition("\x1f")  # a handler that waits again for a signal numbers its waits
     label = f"{first} ({number})" if number else first
-    return StepRecord(label, kind, utc(at), maybe_utc(until), result)
+    return StepRecord(label, kind, utc(at), maybe_utc(until), result, maybe_utc(started), input)
 
 
 @read_only

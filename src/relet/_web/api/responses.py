@@ -71,6 +71,8 @@ class StepOut(Struct):
     at: datetime
     until: datetime | None
     result: Raw
+    started_at: datetime | None
+    input: Raw
 
 
 class Steps(Struct):
@@ -341,7 +343,10 @@ def job_view(
 
 
 def steps_out(steps: list[StepRecord], redact: Redact) -> list[StepOut]:
-    return [StepOut(one.name, one.kind, one.at, one.until, raw(one.result_json)) for one in redacted(steps, redact)]
+    return [
+        StepOut(one.name, one.kind, one.at, one.until, raw(one.result_json), one.started_at, raw(one.input_json))
+        for one in redacted(steps, redact)
+    ]
 
 
 def chain_out(chain: Chain, redact: Redact) -> ChainOut:

@@ -96,6 +96,7 @@ class StepRow:
     at: datetime  # when it was stored
     output: str | None  # the result of a step, or the value of a signal, as JSON text
     note: str
+    input: str | None = None  # the arguments of a step, as JSON text
 
 
 def steps_of(details: JobDetails, view: PageContext) -> list[StepRow]:
@@ -106,11 +107,14 @@ def steps_of(details: JobDetails, view: PageContext) -> list[StepRow]:
     for one in details.steps:
         at = one.at.timestamp()
         attempt = max((start for start in starts if start <= at), default=at)
-        start = max(before, attempt) if one.kind == "step" else at
+        started = max(before, attempt) if one.started_at is None else one.started_at.timestamp()
+        start = started if one.kind == "step" else at
         end = at if one.until is None else min(one.until.timestamp(), _woken(one, signals))
         output = None if one.result_json is None else view.redact(one.result_json)
         is_open = one.kind == "wait" and end > view.now.timestamp()
-        rows.append(StepRow(one.kind, one.name, start, end, one.at, output, _note(one, output, is_open=is_open)))
+        input = None if one.input_json is None else view.redact(one.input_json)
+        note = _note(one, output, is_open=is_open)
+        rows.append(StepRow(one.kind, one.name, start, end, one.at, output, note, input))
         before = at if one.kind == "step" else max(before, min(end, view.now.timestamp()))
     if awaited_signal(details) and not any(row.kind == "wait" and row.end > view.now.timestamp() for row in rows):
         rows.append(_open_wait(details, view))

@@ -44,7 +44,7 @@ class Execution:
 class Step:
     """A durable step, a sleep, a wait or a signal. Times are seconds since 1970; a signal has no duration.
 
-    The store knows when a step ended. It began after the previous event of its attempt: `start` is the time of that.
+    If the store does not know when a step began, `start` is the time of the previous event of its attempt.
     """
 
     kind: str  # step, sleep, wait, missed, signal

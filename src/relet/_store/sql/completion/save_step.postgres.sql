@@ -6,8 +6,9 @@ with mine as materialized (
     for key share
 ),
 kept as (
-    insert into {schema}.steps (job, kind, name, result, until, done_at)
-    select id, :kind::text, :name::text, :result::text::json, {now} + make_interval(secs => :seconds::float8), {now}
+    insert into {schema}.steps (job, kind, name, result, until, done_at, started_at, input)
+    select id, :kind::text, :name::text, :result::text::json, {now} + make_interval(secs => :seconds::float8), {now},
+           {now} - make_interval(secs => :took::float8), :input::text::json
     from mine
     on conflict (job, kind, name) do update set done_at = steps.done_at  -- it was stored, and the reply was lost
     returning result, until

@@ -1,6 +1,6 @@
 -- Store a step, guarded by the lease.
-insert into {schema}.steps (job, kind, name, result, until, done_at)
-select id, :kind, :name, :result, {now} + :seconds, {now} from {schema}.jobs
+insert into {schema}.steps (job, kind, name, result, until, done_at, started_at, input)
+select id, :kind, :name, :result, {now} + :seconds, {now}, {now} - :took, :input from {schema}.jobs
 where id = :id and token = :token and state = 'running'
 on conflict (job, kind, name) do nothing;
 

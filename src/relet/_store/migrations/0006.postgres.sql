@@ -1,0 +1,6 @@
+-- When a step began, and the arguments of its function, for people who read them. Null: an older release stored it.
+-- oldest: 1
+
+alter table {schema}.steps
+    add column started_at timestamptz,
+    add column input json;
