@@ -110,7 +110,9 @@ def test_a_paused_job_at_the_head_of_a_line_blocks_its_target(app: App) -> None:
 
 def test_failures_are_grouped_and_only_the_first_are_listed(app: App) -> None:
     harness = harness_of(app)
+    harness.stop_clock()
     for error in ("A: 1", "B: 2", "B: 3", "C: 4", "D: 5"):
+        harness.now += 1
         app.tasks["sync_stock"].enqueue()
         (job,) = harness.claim(1, queues=("reports",))
         harness.fail(job, error)
