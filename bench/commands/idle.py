@@ -1,10 +1,10 @@
 """What a claim that finds nothing costs the server.
 
-A worker that looks 100 times a second serves an empty store; 100 queues that hold only future jobs; 100 queues that are
+A worker that polls 100 times a second serves an empty store; 100 queues that hold only future jobs; 100 queues that are
 named to it; and a store with a million jobs of tasks that it does not know, in 3,000 queues. Each store has run a job
-before: PostgreSQL does not cache the root of an index that has never had an entry. Buffers and milliseconds
-are those of its claims, by pg_stat_statements; `cycle_us` is the CPU of all that the worker asks each time it looks.
-`server_us` is the CPU of the claim alone: one connection claims again and again.
+before: PostgreSQL does not cache the root of an index that has never had an entry. One connection claims again and
+again: `server_us` is the CPU of a claim, buffers and milliseconds are by pg_stat_statements. `cycle_us` is the CPU of
+all that an idle worker sends each time it polls: a check, and claims where the check finds queued jobs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench import cells
 from bench.environments import Unavailable
 from bench.lab import Lab
 from bench.places import PostgresPlace
-from bench.plan import Cell, Figures, Measured, Plan, Row
+from bench.plan import Cell, Measured, Plan, Row
 from bench.rows import Copier, client_app, enqueue_one
 from bench.systems import RELET
 from relet._store.flows import claim
@@ -30,11 +30,12 @@ DETAILS = ("buffers", "milliseconds", "cycle_us")
 CLAIMS = 300
 ROWS = (Row("idle", "An empty claim", "server_us", "us of server CPU", True, "", DETAILS),)
 POLL = 0.01
-# The statement that locks rows to claim them; upkeep runs others, far less often.
-CLAIM = """
+# The statement that locks rows to claim them, and the one that checks whether there is work.
+CLAIM, CHECK = "%skip locked%", "%wait = 'time'%"
+STATEMENT = """
 select s.calls, s.mean_exec_time, (s.shared_blks_hit + s.shared_blks_read)::float / s.calls
 from pg_stat_statements s join pg_database d on d.oid = s.dbid
-where d.datname = current_database() and s.query ilike '%skip locked%' order by s.calls desc limit 1
+where d.datname = current_database() and s.query ilike %s order by s.calls desc limit 1
 """
 
 
@@ -57,10 +58,12 @@ def claims(lab: Lab, fill: Callable[[Lab, PostgresPlace], None], env: dict[str, 
         fill(lab, place)
         place.checkpoint()
         alone = _claim_alone(lab, place, json.loads(env.get("BENCH_SERVES", '["default"]')))
+        _, milliseconds, buffers = _statement(place, CLAIM)
+        claim = {"server_us": alone, "milliseconds": milliseconds, "buffers": buffers}
         worker = place.start("worker", {"BENCH_POLL": str(POLL), **env})
         worker.go()
         time.sleep(2.0)
-        return {"idle": {"server_us": alone, **_watch(lab, place, seconds)}}
+        return {"idle": {**claim, "cycle_us": _cycle(lab, place, seconds)}}
 
 
 def _claim_alone(lab: Lab, place: PostgresPlace, queues: list[str]) -> float:
@@ -92,17 +95,22 @@ def _track(place: PostgresPlace) -> None:
     place.db.execute(f"alter database {place.database} set pg_stat_statements.track = 'all'".encode())
 
 
-def _watch(lab: Lab, place: PostgresPlace, seconds: float) -> Figures:
+def _cycle(lab: Lab, place: PostgresPlace, seconds: float) -> float:
+    """Microseconds of CPU that a worker takes each time it polls."""
     place.db.execute("select pg_stat_statements_reset()")
     before = _backends(lab, place)
     time.sleep(seconds)
     after = _backends(lab, place)
-    row = place.db.execute(CLAIM).fetchone()
+    calls, *_ = _statement(place, CHECK)
+    return 1e6 * sum(cpu - before.get(pid, 0.0) for pid, cpu in after.items()) / calls
+
+
+def _statement(place: PostgresPlace, like: str) -> tuple[int, float, float]:
+    """How often the statement was run, its milliseconds and its buffers."""
+    row = place.db.execute(STATEMENT, [like]).fetchone()
     if row is None:
-        raise Unavailable("the worker ran no statement with SKIP LOCKED")
-    calls, milliseconds, buffers = row
-    used = sum(cpu - before.get(pid, 0.0) for pid, cpu in after.items())
-    return {"cycle_us": 1e6 * used / calls, "milliseconds": milliseconds, "buffers": buffers}
+        raise Unavailable(f"no statement {like} was run")
+    return row
 
 
 def _backends(lab: Lab, place: PostgresPlace) -> dict[int, float]:

@@ -42,10 +42,25 @@ def seconds_until_reaped(harness: StoreHarness) -> int:
 
 def test_short_leases_have_a_grace_after_a_short_outage(harness: StoreHarness) -> None:
     """In two seconds without a pulse, leases of three may expire; those of thirty do not."""
+    harness.claim_new()
     for seconds, grace in ((3.0, GRACE), (30.0, 0.0)):
         beats(harness, 15)  # the grace period of the first is over
         harness.later(2)
         assert harness.run(maintenance.record_pulse, grace=GRACE, gap=lease.pulse_gap(seconds)) == pytest.approx(grace)
+
+
+def test_a_gap_in_which_all_leases_were_taken_or_renewed_needs_no_grace(harness: StoreHarness) -> None:
+    """While a store has no leases, workers touch the pulse seldom."""
+    beats(harness, 15)
+    harness.later(600)
+    job = harness.claim_new()
+    harness.later(1)
+    assert harness.run(maintenance.record_pulse, grace=GRACE) == 0.0
+    harness.later(lease.PULSE_GAP + 1)
+    harness.renew(job.lease)
+    assert harness.run(maintenance.record_pulse, grace=GRACE) == 0.0
+    harness.later(lease.PULSE_GAP + 1)
+    assert harness.run(maintenance.record_pulse, grace=GRACE) == pytest.approx(GRACE)
 
 
 def test_faults_that_never_end_do_not_put_off_reaping_for_good(harness: StoreHarness) -> None:

@@ -80,7 +80,7 @@ INTENDED = {
     "enqueue/insert": set[str](),
     "lease/requests": {"jobs_pkey"},
     "lease/progress": {"jobs_pkey"},
-    "maintenance/work_ahead": {"jobs_leased", "jobs_due", "jobs_start_by"},
+    "maintenance/work_ahead": {"jobs_claim", "jobs_leased", "jobs_due", "jobs_start_by"},
     "claim/queue_names": {"jobs_claim"},
     "control/lock_chains": {"jobs_pkey", "jobs_chain"},
     "control/waiting_chains": {"dependencies_open", "jobs_pkey"},
@@ -376,7 +376,7 @@ def _chains(on: Explainer, finished: list[str]) -> None:
 
 
 def _look(on: Explainer, finished: str) -> None:
-    on.run(maintenance.work_ahead)
+    on.run(maintenance.work_ahead, queued=True)
     assert "default" in on.run(look.queue_names)
     seen = len(on.plans)
     assert "default" in {info.queue for info in on.run(look.queues)}

@@ -36,6 +36,7 @@ C = TypeVar("C", bound=Closeable)
 MAX_IDLE = 60.0
 MAX_LIFETIME = 3600.0
 LONGEST_SLEEP = 1.0  # seconds between two sweeps
+WAIT_STEP = 0.001  # seconds between two looks for a connection that is returned
 
 #: Connections inherited across fork(), which the parent process still uses. Closing or garbage-collecting one of them
 #: would end the parent's session on the server.
@@ -158,8 +159,11 @@ class Pool(Generic[C]):
         self._pid = os.getpid()  # last: a thread that sees the new pid may use the attributes above
 
     @contextmanager
-    def connection(self) -> Iterator[C]:
-        """Lend a connection for the length of the block, and keep it afterwards if it is still usable."""
+    def connection(self, patience: float = 0.0) -> Iterator[C]:
+        """Lend a connection for the length of the block, and keep it afterwards if it is still usable.
+
+        `patience`: seconds to wait for one that is in use before another one is opened.
+        """
         self._notice_fork()
         slot, lent, idle, pid = list[None](), list[IdleConnection[C]](), self._idle, self._pid
         slots = self._slots
@@ -172,7 +176,7 @@ class Pool(Generic[C]):
             try:
                 take_into(lent, idle.pop)
             except IndexError:
-                take_into(lent, self._make)
+                take_into(lent, partial(self._returned_or_made, idle, patience) if patience else self._make)
             yield lent[0].connection
         finally:
             try:
@@ -214,6 +218,14 @@ class Pool(Generic[C]):
             self.swept = True
             return _until_next(oldest, self.max_idle)
         return None
+
+    def _returned_or_made(self, idle: deque[IdleConnection[C]], patience: float) -> IdleConnection[C]:
+        give_up = SYSTEM.monotonic() + patience
+        while self._slots.qsize() < self._limit - 1 and SYSTEM.monotonic() < give_up:  # others are in use
+            with suppress(IndexError):
+                return idle.pop()
+            SYSTEM.sleep(WAIT_STEP)
+        return self._make()
 
     def _make(self) -> IdleConnection[C]:
         return IdleConnection(self._connect())

@@ -26,7 +26,7 @@ from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, allowed, watchdog
 from .flows import maintenance
 from .libpq import array_text
 from .notify import channel
-from .postgres_pool import PostgresPool, milliseconds
+from .postgres_pool import WORKERS_MAX_IDLE, PostgresPool, milliseconds
 from .query import LONG, Clock, Flow, Notify, Query, Row, Traits, texts, values
 from .retry import DEFAULT_RETRY, HANDLER_SECONDS, RETRY_SECONDS, StaleConnection, Transient, aretry
 from .runner import drive
@@ -66,6 +66,7 @@ READ_ONLY = "25006"
 STALE_PLAN = "RevalidateCachedQuery"
 
 HANDLERS_COMMIT_SECONDS = 30.0
+PATIENCE = 0.05  # of the threads of a worker that no job waits for
 SMALL = 200_000  # bytes of parameters up to which a batch needs no more time than one row
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -88,6 +89,7 @@ class PostgresStore(Store):
         self.where = self._server.where
         self.quoted = f'"{self.schema}"'
         self._pool = self._server.pool
+        self._patience = 0.0  # seconds to wait for a connection in use before another one is opened
 
     def __repr__(self) -> str:
         return f"PostgresStore({self.where!r}, schema={self.schema!r})"
@@ -95,7 +97,7 @@ class PostgresStore(Store):
     def run_once(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
         if not self._checked:
             self.ready()
-        with self._pool.connection() as raw:
+        with self._pool.connection(self._patience) as raw:
             until = time_limit.limit() if traits.read_only else None
             connection = self._own(raw, traits.seconds or STATEMENT_SECONDS, failures, until=until)
             try:
@@ -213,8 +215,22 @@ class PostgresStore(Store):
         self, connections: int, like: Store | None = None, timeout: float | None = None
     ) -> PostgresStore:
         """A store of the same schema with separate connections, or with those of the store `like`."""
-        server = like._server if isinstance(like, PostgresStore) else PostgresPool(self._url, connections, timeout)
-        store = PostgresStore(self._url, schema=self.schema, connections=connections, server=server)
+        server = like._server if isinstance(like, PostgresStore) else self._own_pool(connections, timeout)
+        return self._on(server)
+
+    def _own_pool(self, connections: int, timeout: float | None) -> PostgresPool:
+        """The pool of a worker. `timeout`: of the one that renews leases, three times in each."""
+        max_idle = max(WORKERS_MAX_IDLE, 4 * (timeout or 0.0))
+        return PostgresPool(self._url, connections, timeout, max_idle=max_idle)
+
+    def patient(self) -> PostgresStore:
+        store = self._on(self._server)
+        store._patience = PATIENCE
+        return store
+
+    def _on(self, server: PostgresPool) -> PostgresStore:
+        """A store of the same schema on the connections of this pool."""
+        store = PostgresStore(self._url, schema=self.schema, server=server)
         store.clock = self.clock
         return store
 

@@ -11,15 +11,21 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 
+from .._system import SYSTEM
 from ..errors import StoreError, StoreRefused, StoreUnavailable
 from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, watchdog
 from .notify import Notifier
-from .pool import IdleAsyncConnections, LoopSemaphore, Pool
+from .pool import MAX_IDLE, IdleAsyncConnections, LoopSemaphore, Pool
 from .retry import HANDLER_SECONDS, Transient
 from .urls import hide, redacted
 
+#: Seconds after which unused connections of a worker are closed. An idle worker keeps two: one listens.
+WORKERS_MAX_IDLE = 15.0
+
 #: For each host of the URL: a host that has vanished must not delay the attempt to reach the others for long.
 CONNECT_SECONDS = 3
+
+CHECK_LISTENER_EVERY = 10.0  # seconds without a notification
 
 DEFAULTS = {
     "application_name": "relet",
@@ -97,9 +103,10 @@ class Hosts:
 
 
 class PostgresPool:
-    """The connection pools of one or several stores. `timeout`: see `Store.with_own_connections`."""
+    """The connection pools of one or several stores. `timeout`: see `Store.with_own_connections`. `max_idle`: seconds
+    after which unused connections are closed."""
 
-    def __init__(self, url: str, connections: int, timeout: float | None = None) -> None:
+    def __init__(self, url: str, connections: int, timeout: float | None = None, *, max_idle: float = MAX_IDLE) -> None:
         self.url = url
         self._options = DEFAULTS if timeout is None else {**DEFAULTS, **_short_timeouts(timeout)}
         #: How long the server may work on a small statement.
@@ -111,7 +118,7 @@ class PostgresPool:
         self._prepare: int | None = 5
         self.pooled = True  # until a connection proves that it does not go through a pooler
         self._reached = False
-        self.pool = Pool(self.connect, self._is_usable, limit=connections)
+        self.pool = Pool(self.connect, self._is_usable, limit=connections, max_idle=max_idle)
         # Handlers that have a transaction open, and call the client in it, must not wait for each other's connections.
         self.handler_pool = Pool(self.connect_unlimited, self._is_usable, limit=connections, timeout=HANDLER_SECONDS)
         self.async_slots = LoopSemaphore(connections, HANDLER_SECONDS)
@@ -256,11 +263,13 @@ class PostgresListener:
 
     def __init__(self, raw: psycopg.Connection[Any], *, moves: bool = False) -> None:
         self._raw = raw
+        self._checked_at = SYSTEM.monotonic()
         self._moves = moves  # reconnect to another host if this one no longer accepts writes
         self._channels: set[str] = set()
 
     def wait(self, seconds: float, channels: frozenset[str]) -> set[str]:
-        """Wait for notifications; returns their channels. If none arrives, run a query to notice a dead connection.
+        """Wait for notifications; returns their channels. If none arrives for long, run a query to notice a dead
+        connection.
 
         A new channel counts as notified: a notification may have been sent before we listened to it.
         """
@@ -272,11 +281,14 @@ class PostgresListener:
         if new:
             return set(new)
         heard = {note.channel for note in self._raw.notifies(timeout=seconds, stop_after=1)}
-        if not heard:
+        if heard:
+            self._checked_at = SYSTEM.monotonic()
+        elif SYSTEM.monotonic() - self._checked_at >= CHECK_LISTENER_EVERY:
             with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
                 self._raw.execute("select 1")
-            if self._moves and is_read_only(self._raw):
-                raise StoreUnavailable("the server no longer accepts writes, so it sends no notifications")
+            self._checked_at = SYSTEM.monotonic()
+        if self._moves and is_read_only(self._raw):
+            raise StoreUnavailable("the server no longer accepts writes, so it sends no notifications")
         return heard
 
     def close(self) -> None:

@@ -244,6 +244,10 @@ class Store(ABC):
         """
         return self
 
+    def patient(self) -> Store:
+        """This store for callers without a hurry: they wait a little for a connection in use before they open one."""
+        return self
+
     def leave_loop(self) -> None:
         """Close the connections of the running event loop, which is about to end."""
         return

@@ -1,7 +1,8 @@
 """The heartbeat: one statement renews all leases of a worker at a store, and returns requests to cancel or pause.
 
-Its thread has its own connection, so that no handler can delay it. It renews at every third of the shortest lease. In
-between, a notification wakes it: then it reads the requests for its jobs, and writes nothing.
+While there are leases, its thread has its own connection, so that no other thread can delay it. It renews at every
+third of the shortest lease. In between, a notification wakes it: then it reads the requests for its jobs, and writes
+nothing.
 """
 
 from __future__ import annotations
@@ -37,12 +38,14 @@ _REASONS: dict[Request, AbortReason] = {"cancel": "cancelled", "pause": "paused"
 class Heartbeat:
     """Renews the leases of one worker at one store."""
 
-    def __init__(self, context: WorkerContext, store: ReconnectingStore) -> None:
+    def __init__(self, context: WorkerContext, store: ReconnectingStore, shared: ReconnectingStore) -> None:
+        """`shared`: the store on connections that other threads use as well. It serves while there are no leases."""
         self._leases, self._events, self._worker = context.leases, context.events, context.worker
         self._lease = context.settings.lease  # seconds, for jobs whose task sets none
         self._system, self._now = context.system, context.system.monotonic
         self.loop = Loop(context.system, "heartbeat", self.step)
         self._store = store.stopped_by(self.loop.stopping)
+        self._shared = shared.stopped_by(self.loop.stopping)
         self._interval = self._lease / BEATS_PER_LEASE  # between two renewals, as of the last step
         self._sent = self._now()
         self._is_locked = False  # whether the last renewal skipped a row
@@ -78,7 +81,8 @@ class Heartbeat:
         in_flight = set(self._leases.claims_in_flight)
         self._sent = sent = self._now()
         leases = [one.lease for one in executions]
-        renewal = self._store.renew(flows.renew, self._worker, leases, lease=self._lease)
+        store = self._store if leases or in_flight else self._shared
+        renewal = store.renew(flows.renew, self._worker, leases, lease=self._lease)
         self._extend_locked(renewal, sent)
         emits = self._events.wanted(Renewed)
         for lease in renewal.renewed:

@@ -28,7 +28,12 @@ from .reconnect import MIN_GRACE, ReconnectingStore, Stopped
 log = logging.getLogger("relet.worker")
 
 PULSE_EVERY = 0.8
+IDLE_PULSE_EVERY = 45.0  # while there are no leases: only the doctor reads it
 CHECK_EVERY = 1.0  # seconds, at most; notifications and due times make a check due earlier
+#: Entries of jobs that were claimed while an old transaction is open slow down the search for queued jobs, but not
+#: claims, which remember how far they came. If a check takes this long, claims poll for a while.
+SLOW_CHECK = 0.05
+READ_QUEUED_AGAIN = 60.0
 CHECK_GAP = 0.005  # seconds, at least, from the end of one check to the next
 PROGRESS_EVERY = 1.0
 SKIP_UNREADABLE_FOR = 60.0
@@ -42,6 +47,8 @@ class Maintenance:
 
     def __init__(self, context: WorkerContext, store: ReconnectingStore) -> None:
         self._context, self._leases, self._events = context, context.leases, context.events
+        self._check_every = min(CHECK_EVERY, context.settings.poll_interval)
+        self.on_queued: Callable[[], None] = lambda: None  # called while jobs are queued, after each check
         self._system, self._now = context.system, context.system.monotonic
         self.loop = Loop(context.system, "maintenance", self.step)
         self._reconnecting = store
@@ -55,6 +62,8 @@ class Maintenance:
         self._subscriptions = ExitStack()
         self._subscriptions.enter_context(context.store.notifier.subscribe("jobs", wake=self.loop.wake))
         self._checked_at = 0.0
+        self._read_queued_at = 0.0
+        self._has_leases = False  # the store has leases, as of the last check
         self._due: dict[Callable[[], float], float] = {  # each function returns the seconds until it is due again
             self.pulse: 0.0,
             self.declare: 0.0,
@@ -86,14 +95,24 @@ class Maintenance:
         return 0.0
 
     def pulse(self) -> float:
-        """Record that the store can be reached."""
+        """Record that leases can be renewed. Seldom while there are none: `check` makes it due with the first."""
         self._store.run(flows.record_pulse, grace=self._grace, gap=self._gap)
-        return PULSE_EVERY * self._system.uniform(0.9, 1.1)
+        every = PULSE_EVERY if self._has_leases else IDLE_PULSE_EVERY
+        return every * self._system.uniform(0.9, 1.1)
 
     def check(self) -> float:
         """Ask the store whether there is anything to reap, promote or tick, and do it. One cheap statement if not."""
         self._unreadable = {text: until for text, until in self._unreadable.items() if until > self._now()}
-        work = self._store.run(flows.work_ahead, self._tasks, without=self._unreadable)
+        began = self._now()
+        reads_queued = began >= self._read_queued_at
+        work = self._store.run(flows.work_ahead, self._tasks, without=self._unreadable, queued=reads_queued)
+        if self._now() - began > SLOW_CHECK:
+            self._read_queued_at = began + READ_QUEUED_AGAIN
+        if work.leased and not self._has_leases:
+            self._due[self.pulse] = self._now()
+        self._has_leases = work.leased
+        if work.queued or not reads_queued:
+            self.on_queued()
         if work.expired:
             self.reap()
         next_due = work.next_due
@@ -103,7 +122,7 @@ class Maintenance:
         if next_tick is not None and next_tick <= 0:
             next_tick = self.tick()
         self._checked_at = self._now()
-        latest = CHECK_EVERY * self._system.uniform(0.8, 1.0)
+        latest = self._check_every * self._system.uniform(0.9, 1.1)
         return min(max(one, CHECK_GAP) for one in (latest, next_due, next_tick) if one is not None)
 
     def reap(self) -> None:

@@ -36,7 +36,9 @@ FLAGS_EVERY = 0.05  # seconds between two searches for suspects and limits while
 TASKS_EVERY = 5.0  # seconds between two searches for jobs of unknown tasks, at least
 REAP_EVERY = 0.1  # seconds between two claims that reap because a queue is at its limit
 NOTIFY_FOR = 5.0  # seconds that enqueuing processes notify after a worker has asked for it
+LONGEST_NOTIFY = 30.0  # the same for a worker that has been idle for as long
 FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 30.0  # between two claims that find nothing; `poll` makes one due when jobs are queued
 
 _new_tuple = tuple.__new__  # makes the Lease of each job in a third of the time of its constructor
 
@@ -48,6 +50,7 @@ class Producer:
         self,
         context: WorkerContext,
         store: ReconnectingStore,
+        shared: ReconnectingStore,
         settler: Settler,
         quarantine: Quarantine,
         start: Callable[[Execution], object],
@@ -57,7 +60,8 @@ class Producer:
         self._context, self._settler, self._quarantine = context, settler, quarantine
         self._system, self._now = context.system, context.system.monotonic
         self.loop = Loop(context.system, "producer", self.step)
-        self._store = store.stopped_by(self.loop.stopping)
+        self._eager, self._patient = (one.stopped_by(self.loop.stopping) for one in (store, shared))
+        self._store = self._eager
         self.slots = Slots(context, settler, slots, start)
         self.slots.on_room, self.slots.on_requeued = self.loop.wake, self._rescan
         tasks = context.tasks
@@ -74,7 +78,9 @@ class Producer:
         self._foreign: set[str] = set()  # queues with jobs of tasks that this worker does not know
         self._tasks_at = 0.0  # when to search for those again, at the earliest
         self._pause = FIRST_PAUSE
-        self._notified_until = 0.0
+        self._claim_at = 0.0  # when the next claim is due, unless the loop is woken
+        self._is_poll = False  # maintenance has found queued jobs
+        self._notified_until, self._notify_again_at = 0.0, 0.0
         self._subscriptions = ExitStack()
         notifier = context.store.notifier
         self._subscriptions.enter_context(notifier.subscribe("queued", "jobs", wake=self.loop.wake))
@@ -96,20 +102,32 @@ class Producer:
         """Have the next claim made soon: slots may be free, or jobs may have been queued."""
         self.loop.wake()
 
+    def poll(self) -> None:
+        """Maintenance has found queued jobs: claim soon, unless a claim has just found none for this worker."""
+        is_idle = self.idle_since is not None
+        if is_idle and self._now() - self.last_empty_claim >= self._context.settings.poll_interval / 2:
+            self._is_poll = True
+            self.loop.wake()
+
     @property
     def is_stopped(self) -> bool:
         return self.loop.stopping.is_set()
 
     def step(self) -> float | None:
         """Claim as many jobs as there is room for. Returns the seconds until the next claim."""
+        # A claim that polls can wait for a connection.
+        self._store = self._eager if self.loop.was_woken or self.idle_since is None else self._patient
         self.slots.release_stale()
         if self._quarantine.owner is self:
             return self._quarantine.step()
         if self._may_have_quarantined and self._quarantine.nothing_runs and self._quarantine.begin(self):
             return 0.0
+        if not self.loop.was_woken and self._now() < self._claim_at and not self._request_notifications():
+            return self._next_step_in(self._claim_at - self._now())
         sent = self._now()
         want, free = self.slots.room(closed=self._quarantine.is_closed)
         if not want:
+            self._claim_at = 0.0
             return STALE / 2
         found = self.claim(min(want, MAX_CLAIMED), free)
         self.slots.is_limited, self.again_in = found.limited, found.again_in
@@ -144,15 +162,22 @@ class Producer:
         if (not names_are_new and self._find_queues()) or self._request_notifications():
             return 0.0
         # A notification came, but the claim found nothing: the job may have been locked. Claim again soon.
-        is_early = self.loop.was_woken and self._store.store.skips_locked
+        is_early = self.loop.was_woken and not self._is_poll and self._store.store.skips_locked
+        self._is_poll = False
         pause = FIRST_PAUSE if found.jobs or is_early else self._pause
-        self._pause = min(pause * 2, self._context.settings.poll_interval)
+        self._pause = min(pause * 2, LONGEST_PAUSE)
         waits = [pause, self._cursor.next_full_scan_in(self._now())]
         if found.again_in is not None:
             waits.append(found.again_in)
         if self.slots.waiting:
             waits.append(STALE / 2)
-        return max(min(waits), 0.001)
+        wait = max(min(waits), 0.001)
+        self._claim_at = self._now() + wait
+        return self._next_step_in(wait)
+
+    def _next_step_in(self, wait: float) -> float:
+        """The seconds until the next step: it claims, or asks again to be notified."""
+        return max(min(wait, self._notify_again_at - self._now()), 0.001)
 
     # One claim
 
@@ -296,8 +321,11 @@ class Producer:
     def _request_notifications(self) -> bool:
         """Ask enqueuing processes to notify. True if they did not notify before, so that a last claim is needed."""
         now = self._now()
-        if now < self._notified_until - NOTIFY_FOR / 2:
+        if now < self._notify_again_at:
             return False
-        before, self._notified_until = self._notified_until, now + NOTIFY_FOR
-        self._store.run(maintenance.request_notifications, NOTIFY_FOR)
+        idle_for = now - self.idle_since if self.idle_since is not None else 0.0
+        seconds = min(max(NOTIFY_FOR, idle_for), LONGEST_NOTIFY)
+        before, self._notified_until = self._notified_until, now + seconds
+        self._notify_again_at = now + seconds / 2
+        self._store.run(maintenance.request_notifications, seconds)
         return now >= before

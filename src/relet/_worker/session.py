@@ -36,16 +36,19 @@ class StoreSession:
         self._context, self._now = context, context.system.monotonic
         outages = Outages(context.worker, context.tenant, context.events, context.system)
         never = context.system.event()
-        store = ReconnectingStore(context.store, outages, context.guard, never)
+        store, shared, heartbeat_store = (
+            ReconnectingStore(one, outages, context.guard, never)
+            for one in (context.store, context.store.patient(), context.heartbeat_store)
+        )
         self.settler = Settler(context, store)
-        heartbeat_store = ReconnectingStore(context.heartbeat_store, outages, context.guard, never)
-        self.heartbeat = Heartbeat(context, heartbeat_store)
-        self.maintenance = Maintenance(context, store)
+        self.heartbeat = Heartbeat(context, heartbeat_store, shared)
+        self.maintenance = Maintenance(context, shared)
         self.producers = [
-            Producer(context, store, self.settler, quarantine, start, queues, number)
+            Producer(context, store, shared, self.settler, quarantine, start, queues, number)
             for queues, number in slots_by_queues(context.settings.queues, slots)
         ]
-        self.reporter = Reporter(context, store, self.slots, lambda: self.running)
+        self.maintenance.on_queued = self._poll
+        self.reporter = Reporter(context, shared, self.slots, lambda: self.running)
         self._is_started = False
 
     @property
@@ -99,6 +102,10 @@ class StoreSession:
         self.reporter.is_stopping = True
         for producer in self.producers:
             producer.stop()
+
+    def _poll(self) -> None:
+        for producer in self.producers:
+            producer.poll()
 
     @property
     def is_claiming(self) -> bool:

@@ -9,7 +9,7 @@ from ..._core.text import duration, listed, quotable
 from ..._core.worker import WorkerInfo
 from ..flows.doctor import Waiting
 
-PULSE_IS_FRESH = 5.0  # maintenance updates it about once a second; after 3 s without that no worker reaps
+PULSE_IS_FRESH = 60.0  # maintenance updates it about once a second while there are leases, else every 45 s
 REAPED_WITHIN = 60.0  # expired leases are reaped within about 2 s, or one heartbeat more after an outage
 COUNT_LIMIT = 1000
 LOST_LATELY = 3600.0  # a worker that was lost earlier needs no action

@@ -35,8 +35,11 @@ class Pruned(Struct, frozen=True):
 
 
 class WorkAhead(NamedTuple):
-    """Whether leases have expired or nudges exist, and in how many seconds the next job or schedule is due."""
+    """Whether there are leases, queued jobs, expired leases and nudges, and in how many seconds the next is due: a job,
+    or a schedule."""
 
+    leased: bool
+    queued: bool
     expired: bool
     nudged: bool
     next_due: float | None
@@ -44,14 +47,15 @@ class WorkAhead(NamedTuple):
 
 
 @read_only
-def work_ahead(tasks: Iterable[str] = (), *, without: Iterable[str] = ()) -> Flow[WorkAhead]:
+def work_ahead(tasks: Iterable[str] = (), *, without: Iterable[str] = (), queued: bool = False) -> Flow[WorkAhead]:
     """Read in one statement whether maintenance has work, so that an idle store costs next to nothing.
 
-    Ignores schedules of other tasks, and those whose definitions this release cannot read (`without`).
+    Ignores schedules of other tasks, and those whose definitions this release cannot read (`without`). `queued`: read
+    whether there are queued jobs, too.
     """
-    which = {"tasks": as_json(sorted(tasks)), "without": as_json(sorted(without))}
-    ((expired, nudged, next_due, next_tick),) = yield read("maintenance/work_ahead", **which)
-    return WorkAhead(bool(expired), bool(nudged), next_due, next_tick)
+    which = {"queued": queued, "tasks": as_json(sorted(tasks)), "without": as_json(sorted(without))}
+    ((leased, queued, expired, nudged, next_due, next_tick),) = yield read("maintenance/work_ahead", **which)
+    return WorkAhead(bool(leased), bool(queued), bool(expired), bool(nudged), next_due, next_tick)
 
 
 def record_pulse(*, grace: float, gap: float = PULSE_GAP, every: float = BEAT_EVERY) -> Flow[float | None]:

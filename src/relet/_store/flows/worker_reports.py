@@ -12,7 +12,8 @@ from .stats import Count
 
 def report(id: str, facts: WorkerFacts, running: int, stopping: bool, counts: Sequence[Count] = ()) -> Flow[None]:
     """Store a worker's report, and add its counts. A repeated report (same id) is counted once."""
-    yield BEGIN
+    if counts:
+        yield BEGIN
     about = as_json(facts)
     row = {"name": facts.name, "host": facts.host, "pid": facts.pid, "running": running, "stopping": stopping}
     if (yield write("stats/upsert_worker", **row, report=id, about=about)):

@@ -1,6 +1,9 @@
--- Whether maintenance has work: expired leases, nudges, and when the next jobs and schedules are due. Ordered, so that
--- the planner takes the index and not the table.
-select (select true from {schema}.jobs where expires_at <= {now} order by expires_at limit 1) is true,
+-- Whether maintenance has work: leases, queued jobs, expired leases, nudges, and when the next jobs and schedules are
+-- due. Ordered, so that the planner takes the index and not the table.
+select (select true from {schema}.jobs where expires_at is not null order by expires_at limit 1) is true,
+       (select true from {schema}.jobs where state = 'queued' and :queued::boolean
+        order by queue, suspect, rank, seq limit 1) is true,
+       (select true from {schema}.jobs where expires_at <= {now} order by expires_at limit 1) is true,
        exists (select from {schema}.nudges),
        least(
            (select extract(epoch from run_at - {now})::float8 from {schema}.jobs where wait = 'time'

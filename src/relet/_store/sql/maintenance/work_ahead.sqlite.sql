@@ -1,5 +1,8 @@
--- Whether maintenance has work: expired leases, nudges, and when the next jobs and schedules are due.
-select exists (select 1 from {schema}.jobs where expires_at <= {now}),
+-- Whether maintenance has work: leases, queued jobs, expired leases, nudges, and when the next jobs and schedules are
+-- due.
+select exists (select 1 from {schema}.jobs where expires_at is not null),
+       exists (select 1 from {schema}.jobs where state = 'queued' and :queued),
+       exists (select 1 from {schema}.jobs where expires_at <= {now}),
        exists (select 1 from {schema}.nudges),
        (select min(due) - {now} from (
             select * from (select run_at as due from {schema}.jobs where wait = 'time' order by run_at, seq limit 1)

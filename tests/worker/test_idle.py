@@ -1,0 +1,74 @@
+"""A worker without jobs: what it costs the database, and how it finds a job of which no notification told it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from relet import App
+from tests.conftest import LOCAL_PG_KINDS, SERVERS
+from tests.databases import Database
+from tests.servers import PrivateServer
+from tests.worker.programs import a_shop, until
+from tests.worker.working import over, run_sql, working
+from tests.worker.working import until as until_true
+
+CONNECTIONS = 2
+STATEMENTS = 2.0  # a second
+WATCHED = 60.0  # seconds: some statements come once a minute
+SESSIONS = "select count(*) from pg_stat_activity where application_name = 'relet'"
+
+
+@pytest.fixture(params=LOCAL_PG_KINDS[:1])
+def counting_server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
+    """A server that counts statements."""
+    with request.config.stash[SERVERS].private(request.param) as server:
+        server.execute("alter system set shared_preload_libraries = 'pg_stat_statements'")
+        server.stop()
+        server.start()
+        server.execute("create extension pg_stat_statements")
+        yield server
+
+
+@pytest.mark.long
+def test_an_idle_worker_has_two_connections_and_sends_two_statements_a_second(
+    counting_server: PrivateServer, tmp_path: Path
+) -> None:
+    with a_shop(tmp_path, counting_server.dsn) as shop, psycopg.connect(counting_server.dsn, autocommit=True) as db:
+        worker = shop.run("worker", "shop:app")
+        shop.one("quick")
+        shop.over("succeeded")
+        shop.app.close()
+        until(lambda: db.execute(SESSIONS).fetchone() == (CONNECTIONS,), lambda: worker.log, 120.0)
+        time.sleep(30.0)  # it is not idle until it asks seldom for notifications
+        db.execute("select pg_stat_statements_reset()")
+        began, most = time.monotonic(), 0
+        while time.monotonic() - began < WATCHED:
+            most = max(most, *(db.execute(SESSIONS).fetchone() or (0,)))
+            time.sleep(0.1)
+        rows = db.execute(
+            "select calls, query from pg_stat_statements where query not like '%pg_stat_%' order by calls desc"
+        ).fetchall()
+        assert most <= CONNECTIONS
+        assert sum(calls for calls, _ in rows) <= STATEMENTS * (time.monotonic() - began), rows
+
+
+def test_a_job_that_no_notification_announced_is_found(two_databases: Database, two_apps: App) -> None:
+    """Claims of an idle worker are rare. The check of its maintenance finds that jobs are queued."""
+
+    @two_apps.task
+    def note() -> None: ...
+
+    with working(two_apps, poll_interval=0.2) as worker:
+        (producer,) = worker._sessions[0].producers
+        until_true(lambda: producer._claim_at - time.monotonic() > 1.0, "the next claim is far away")
+        two_apps.client.pause_queue("default")
+        job = note.enqueue()
+        until_true(lambda: producer.last_empty_claim > time.monotonic() - 0.1)
+        false = "false" if two_databases.is_postgres else "0"
+        run_sql(two_databases, two_apps, f"update {{t}}queues set paused = {false}")
+        over(two_apps, job)
