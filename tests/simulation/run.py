@@ -301,7 +301,7 @@ class Simulation:
                 self._note(fault, 0.0)
             case "late outcome":
                 link.fates_of_outcomes.append("late")
-                link.rejects += fault.size < 0.5  # the repeat is rejected, and the late one must find that the job ended
+                link.rejects += fault.size < 0.5  # of the repeat: the late one must find that the job has ended
                 self._note(fault, 0.0, disturbed=process)
             case _ if fault.size < CLIENT_SHARE and self.database.can_be_late(fault.kind):
                 self.client_link.fates.append(fault.kind)
