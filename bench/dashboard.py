@@ -13,7 +13,7 @@ from bench.rows import Copier, enqueue_one
 from relet import App
 from relet._web import create_app
 
-TOKEN = "for-the-benchmark-only"  # noqa: S105
+TOKEN = "for-the-benchmark-only"
 FAILED = 500  # as many as one bulk action resumes on a slow machine
 SPREAD = {
     "queue": "(array['mail', 'billing', 'media', 'reports'])[1 + n % 4]",

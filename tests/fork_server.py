@@ -109,7 +109,7 @@ def prepare(request: dict[str, Any]) -> None:
 def run(request: dict[str, Any]) -> None:
     sys.argv[:] = [request["how"], *request["arguments"]]
     if request["how"] == "-c":
-        exec(compile(request["program"], "<string>", "exec"), vars(sys.modules["__main__"]))  # noqa: S102
+        exec(compile(request["program"], "<string>", "exec"), vars(sys.modules["__main__"]))
     else:
         runpy._run_module_as_main(request["program"])  # type: ignore[attr-defined]
 

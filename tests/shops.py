@@ -42,7 +42,7 @@ class CliShop:
         text = SHOP.format(url=url, schema=schema)
         (folder / "shop.py").write_text(text)
         namespace: dict[str, Any] = {"__name__": "shop"}
-        exec(text, namespace)  # noqa: S102 - it is the text above
+        exec(text, namespace)
         self.app: App = namespace["app"]
         self.client = self.app.client
         self.charge, self.sweep = namespace["charge"], namespace["sweep"]

@@ -172,10 +172,10 @@ def test_a_full_disk_is_reported_and_nothing_is_lost(tmp_path: Path) -> None:
 
         stored = [work.enqueue("there before").id]
         ballast = disk / "ballast"
-        with ballast.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):  # noqa: PT012
+        with ballast.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
             while True:
                 file.write(b"x" * 4096)
-        with pytest.raises(StoreError, match=r"shop\.db.*(full|disk)") as caught:  # noqa: PT012
+        with pytest.raises(StoreError, match=r"shop\.db.*(full|disk)") as caught:
             for _ in range(100):
                 stored.append(work.enqueue("x" * 50_000).id)
         assert isinstance(caught.value, StoreUnavailable)

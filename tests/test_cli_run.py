@@ -99,7 +99,7 @@ def desk(any_shop: CliShop) -> SimpleNamespace:
     text = DESK.format(folder=str(any_shop.folder))
     (any_shop.folder / "desk.py").write_text(f"from shop import app\n{text}")
     namespace: dict[str, Any] = {"__name__": "desk", "app": any_shop.app}
-    exec(text, namespace)  # noqa: S102 - it is the text above
+    exec(text, namespace)
     return SimpleNamespace(**namespace)
 
 

@@ -158,7 +158,7 @@ def move_in_small_steps(url: str, moved: list[int]) -> None:
     scope: dict[str, Any] = {"psycopg": psycopg, "class_row": class_row, "SimpleNamespace": SimpleNamespace}
     app = scope["app"] = App(url)
     scope["charge"] = app.task(name="charge")(takes_number)
-    exec("from relet import Draft\n" + definitions("procrastinate at once").replace("limit 1000", "limit 10"), scope)  # noqa: S102
+    exec("from relet import Draft\n" + definitions("procrastinate at once").replace("limit 1000", "limit 10"), scope)
     while count := scope["move_procrastinate"](url):
         moved.append(count)
     app.close()

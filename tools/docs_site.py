@@ -80,7 +80,7 @@ def download(script: Script) -> None:
 def _read(package: Path, path: str) -> bytes:
     with tarfile.open(package) as files:
         member = files.extractfile(path)
-        assert member is not None, path  # noqa: S101
+        assert member is not None, path  # noqa: S101 - narrows the type
         return member.read()
 
 

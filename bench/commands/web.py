@@ -33,7 +33,7 @@ ROWS = (
 )
 BOUND = 300.0  # milliseconds
 PAGES = 20
-TOKEN = "for-the-benchmark-only"  # noqa: S105
+TOKEN = "for-the-benchmark-only"
 VIEWS = ("/", "/queues", "/jobs", "/jobs?state=queued", "/workers", "/failures", "/targets", "/schedules")
 
 

@@ -17,7 +17,7 @@ from typing import Protocol
 from ._core.ids import make_id
 
 #: For job ids alone: no other code seeds it. Ids need not be secret, and os.urandom would take most of the time.
-_id_random = randomness.Random()  # noqa: S311
+_id_random = randomness.Random()  # noqa: S311 - ids are no secrets
 os.register_at_fork(after_in_child=_id_random.seed)
 
 

@@ -11,13 +11,13 @@ from django.core.management import call_command
 
 django.setup()
 
-from django.contrib.auth.models import Permission, User  # noqa: E402
-from django.db import connection  # noqa: E402
-from django.test import Client  # noqa: E402
-from django.utils import timezone  # noqa: E402
-from orders.tasks import receipt, ship  # noqa: E402
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+from orders.tasks import receipt, ship
 
-from relet.contrib.django import get_app  # noqa: E402
+from relet.contrib.django import get_app
 
 LIST = "/admin/relet/job/"
 

@@ -264,7 +264,7 @@ def test_an_expression_is_a_value_that_keeps_its_text_with_single_spaces() -> No
     assert (str(cron), repr(cron)) == ("0 9 * * Mon-FRI", "Cron(text='0 9 * * Mon-FRI')")
     assert cron == Cron.parse("0 9 * * Mon-FRI") != Cron.parse("0 9 * * mon-fri")
     assert hash(cron) == hash(Cron.parse("0 9 * * Mon-FRI"))
-    assert pickle.loads(pickle.dumps(cron)).next(0, UTC) == cron.next(0, UTC)  # noqa: S301
+    assert pickle.loads(pickle.dumps(cron)).next(0, UTC) == cron.next(0, UTC)
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def listening() -> Iterator[tuple[socket.socket, int]]:
 
 @contextmanager
 def refusing(message: str, sqlstate: str = "28P01") -> Iterator[int]:
-    """A server that asks for a password and refuses it, in these words, with `{password}` filled in. Yields its port."""  # noqa: E501
+    """A server that refuses a password in these words, with `{password}` filled in. Yields its port."""
 
     def serve(listener: socket.socket) -> None:
         while True:

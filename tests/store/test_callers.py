@@ -203,7 +203,7 @@ def test_a_savepoint_of_asyncpg_and_of_a_session_too(
     async def main() -> None:
         connection = await asyncpg.connect(pg_database.url)
         async with connection.transaction():
-            with pytest.raises(Undo):  # noqa: PT012
+            with pytest.raises(Undo):
                 async with connection.transaction():
                     await task.using(connection=connection, target="t").aenqueue("gone")
                     raise Undo
@@ -308,7 +308,7 @@ def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], pg
         with pytest.raises(TypeError, match=r"psycopg\.Connection.* sync method .*enqueue"):
             await task.using(connection=plain).aenqueue()
         plain.close()
-        with create_engine(alchemy_url(pg_database.url, "psycopg"), poolclass=NullPool).connect() as alchemy:  # noqa: SIM117
+        with create_engine(alchemy_url(pg_database.url, "psycopg"), poolclass=NullPool).connect() as alchemy:
             with pytest.raises(TypeError, match=r"sqlalchemy.*Connection.* sync method .*enqueue"):
                 await app.aclient.enqueue(task.draft(), connection=alchemy)
         async with await psycopg.AsyncConnection.connect(pg_database.url) as coloured:
@@ -341,10 +341,10 @@ def test_a_connection_to_postgres_does_not_fit_jobs_in_a_file(pg_database: Datab
     @app.task
     def work() -> None: ...
 
-    with psycopg.connect(pg_database.url) as connection:  # noqa: SIM117
+    with psycopg.connect(pg_database.url) as connection:
         with pytest.raises(InvalidInput, match=r"PostgreSQL.*sqlite:///:memory:"):
             work.using(connection=connection).enqueue()
-    with Session(create_engine(alchemy_url(pg_database.url, "psycopg"), poolclass=NullPool)) as session:  # noqa: SIM117
+    with Session(create_engine(alchemy_url(pg_database.url, "psycopg"), poolclass=NullPool)) as session:
         with pytest.raises(InvalidInput, match=r"postgresql.*sqlite:///:memory:"):
             work.using(connection=session).enqueue()
     assert app.client.count() == 0

@@ -121,7 +121,7 @@ def test_what_is_rolled_back_leaves_nothing(
     app: App, task: PlainTask[..., Any], way: Way, database: Database, own: str
 ) -> None:
     before = inventory(app._store())
-    with pytest.raises(Undo), way(database) as raw:  # noqa: PT012
+    with pytest.raises(Undo), way(database) as raw:
         app.client.enqueue_many(drafts_of_all_kinds(task), connection=raw)
         run(raw, f"insert into {own} values (1)")
         raise Undo
@@ -160,7 +160,7 @@ def test_an_inner_block_that_is_rolled_back_takes_its_jobs_along(
 ) -> None:
     with transaction.atomic():
         kept = task.using(connection=django).enqueue("kept")
-        with pytest.raises(Undo), transaction.atomic():  # noqa: PT012
+        with pytest.raises(Undo), transaction.atomic():
             task.using(connection=django, target="t", unique="k", depends_on=[kept]).enqueue("gone")
             raise Undo
         with transaction.atomic():
@@ -176,7 +176,7 @@ def test_djangos_own_test_cases_are_a_transaction(app: App, task: PlainTask[...,
     class Shop(TestCase):
         def test_enqueue(self) -> None:
             job = task.using(connection=connection, unique="k").enqueue()
-            with pytest.raises(Undo), transaction.atomic():  # noqa: PT012
+            with pytest.raises(Undo), transaction.atomic():
                 task.using(connection=connection).enqueue()
                 raise Undo
             with transaction.atomic():
@@ -210,7 +210,7 @@ def test_what_fails_in_the_middle_is_not_committed_by_half(
 
     with transaction.atomic():
         run(django, f"insert into {own} values (1)")
-        with pytest.raises(SchemaMismatch), transaction.atomic():  # noqa: PT012
+        with pytest.raises(SchemaMismatch), transaction.atomic():
             run(django, f"drop table {nudges}")
             task.using(connection=django, target="t").enqueue()
         task.using(connection=django, target="t").enqueue()
@@ -228,7 +228,7 @@ def test_errors_are_djangos(app: App, task: PlainTask[..., Any], django: Any) ->
         transaction.set_rollback(True)
         with pytest.raises(TransactionManagementError):
             task.using(connection=django).enqueue()
-    with pytest.raises(DatabaseError), transaction.atomic():  # noqa: PT012
+    with pytest.raises(DatabaseError), transaction.atomic():
         django.close()
         task.using(connection=django).enqueue()
     assert app.client.count() == 0
@@ -291,7 +291,7 @@ def test_a_database_in_memory_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     app = with_work(App(f"sqlite:///{jobs_in}"))
     for name in (":memory:", "file:memorydb_default?mode=memory&cache=shared"):
-        with known_as("default", database_settings(f"sqlite:///{name}")), transaction.atomic():  # noqa: SIM117
+        with known_as("default", database_settings(f"sqlite:///{name}")), transaction.atomic():
             with pytest.raises(InvalidInput, match=r'open on memory.*jobs live in .*DATABASES\["default"\]\["TEST"\]'):
                 app.lookup("work").using(connection=connection).enqueue()
     app.close()
@@ -425,7 +425,7 @@ def test_a_transaction_that_has_read_cannot_write_after_another_did_and_says_so(
 
 def test_another_writer_makes_it_busy_after_the_callers_own_timeout(file: App) -> None:
     where = file._store().where
-    with known_as("writer", database_settings(where, transaction_mode="IMMEDIATE")), transaction.atomic(using="writer"):  # noqa: SIM117
+    with known_as("writer", database_settings(where, transaction_mode="IMMEDIATE")), transaction.atomic(using="writer"):
         with (
             known_as("default", database_settings(where, timeout=0.1)),
             pytest.raises(StoreBusy, match="holds the lock"),

@@ -238,7 +238,7 @@ def test_jobs_in_memory_belong_to_one_app(path: Path) -> None:
     @app.task
     def work() -> None: ...
 
-    with closing(sqlite3.connect(":memory:")) as connection:  # noqa: SIM117
+    with closing(sqlite3.connect(":memory:")) as connection:
         with pytest.raises(InvalidInput, match="the jobs live in sqlite:///:memory:"):
             work.using(connection=connection).enqueue()
     with (
@@ -255,7 +255,7 @@ def test_a_sqlite_connection_does_not_fit_jobs_in_postgres(tmp_path: Path) -> No
     @app.task
     def work() -> None: ...
 
-    with closing(sqlite3.connect(tmp_path / "x.db")) as connection:  # noqa: SIM117
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection:
         with pytest.raises(InvalidInput, match=r"postgresql://user@nowhere\.invalid/shop"):
             work.using(connection=connection).enqueue()
 
@@ -337,8 +337,8 @@ def test_the_first_use_within_a_transaction_that_writes_does_not_wait_for_itself
         try:
             app.lookup("work").using(connection=connection).enqueue()
         except StoreError as error:
-            assert isinstance(error, SchemaMismatch | StoreBusy), error  # noqa: PT017
-            assert "migrate" in str(error)  # noqa: PT017
+            assert isinstance(error, SchemaMismatch | StoreBusy), error
+            assert "migrate" in str(error)
         assert time.monotonic() - began < 5
         connection.rollback()
     app.close()
@@ -403,7 +403,7 @@ def test_sqlalchemy_on_a_file_without_a_schema_makes_one_or_says_what_to_do(path
         try:
             job = app.lookup("work").using(connection=connection).enqueue()
         except SchemaMismatch as error:
-            assert "migrate" in str(error)  # noqa: PT017
+            assert "migrate" in str(error)
         else:
             connection.commit()
             assert app.client.get(job) == job

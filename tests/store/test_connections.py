@@ -93,7 +93,7 @@ def test_an_error_gives_the_connection_back() -> None:
 
 def test_a_pool_that_is_exhausted_says_so_and_recovers() -> None:
     lines, _ = pool(limit=2)
-    with lines.connection(), lines.connection():  # noqa: SIM117
+    with lines.connection(), lines.connection():
         with pytest.raises(StoreBusy, match=r"all 2 connections have been in use for 0\.05 s"), lines.connection():
             pass
     with lines.connection():

@@ -215,7 +215,7 @@ def test_a_verb_locks_before_it_decides() -> None:
     asked: list[str] = []
     flow = control.cancel(AN_ID)
     step: Any = next(flow)
-    with pytest.raises(JobNotFound):  # noqa: PT012
+    with pytest.raises(JobNotFound):
         while True:
             asked.append("begin" if isinstance(step, Begin) else step.name)
             step = flow.send([])

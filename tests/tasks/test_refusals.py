@@ -236,7 +236,7 @@ def test_the_attempt_is_known_under_any_name_and_as_text(app: App) -> None:
 def test_the_attempt_is_known_even_if_only_type_checkers_import_it(app: App) -> None:
     source = "def charge(attempt: 'Attempt', cents: int) -> None: ...\n"
     module: dict[str, Any] = {"__name__": "shop"}
-    exec(source, module)  # noqa: S102
+    exec(source, module)
     assert app.task(module["charge"]).takes_attempt
 
 

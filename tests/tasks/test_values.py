@@ -356,7 +356,7 @@ def test_an_annotation_that_only_type_checkers_know_is_refused_at_the_first_use(
 def test_type_parameters_and_aliases_of_python_3_12_are_understood(app: App) -> None:
     source = "type Names = list[str]\ndef keep[T](value: 'T', names: Names, more: 'Names') -> 'T': ...\n"
     module: dict[str, Any] = {"__name__": "shop"}
-    exec(source, module)  # noqa: S102
+    exec(source, module)
     task: Task[..., Any] = app.task(module["keep"])
     assert task.draft({"any": 1}, ["a"], ["b"]).payload_json == '{"value":{"any":1},"names":["a"],"more":["b"]}'
     with pytest.raises(InvalidArguments, match=r"^keep\(more\)\[0\]"):

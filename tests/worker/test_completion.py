@@ -315,7 +315,7 @@ def test_a_completion_is_made_once(runner: CompletionRunner, caplog: pytest.LogC
             with pytest.raises(InvalidTransition) as raised:
                 await tx.succeed("second")
             errors.append(str(raised.value))
-        with pytest.raises(InvalidTransition) as again:  # noqa: PT012
+        with pytest.raises(InvalidTransition) as again:
             async with begin() as tx:
                 await tx.write("b")
                 await tx.succeed("third")

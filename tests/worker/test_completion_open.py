@@ -169,7 +169,7 @@ def test_what_was_aborted_completes_no_more(runner: CompletionRunner, why: str) 
     async def handler(attempt: Attempt, begin: Begin) -> None:
         started.release()
         until(lambda: attempt.aborted is not None)
-        with pytest.raises(Aborted) as aborted:  # noqa: PT012
+        with pytest.raises(Aborted) as aborted:
             async with begin() as tx:
                 await tx.write("a")
                 await tx.succeed("done")
@@ -186,7 +186,7 @@ def test_what_is_aborted_in_its_transaction_completes_no_more(runner: Completion
     started = threading.Semaphore(0)
 
     async def handler(attempt: Attempt, begin: Begin) -> None:
-        with pytest.raises(Aborted) as aborted:  # noqa: PT012
+        with pytest.raises(Aborted) as aborted:
             async with begin() as tx:
                 await tx.write("a")
                 started.release()
@@ -235,7 +235,7 @@ def test_after_a_savepoint_took_the_completion_back_a_timeout_ends_what_may_be_w
     raised: list[ReletError] = []
 
     async def handler(attempt: Attempt, begin: Begin) -> None:
-        with pytest.raises(ReletError) as refused:  # noqa: PT012
+        with pytest.raises(ReletError) as refused:
             async with begin() as tx:
                 await tx.write("a")
                 try:

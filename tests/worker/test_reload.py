@@ -57,7 +57,7 @@ def result(app: App) -> object:
 
 def test_a_changed_file_restarts_the_worker(tmp_path: Path, worker: subprocess.Popen[bytes]) -> None:
     namespace: dict[str, App] = {}
-    exec(SHOP.format(number=0).replace("jobs.db", f"/{tmp_path}/jobs.db"), namespace)  # noqa: S102
+    exec(SHOP.format(number=0).replace("jobs.db", f"/{tmp_path}/jobs.db"), namespace)
     app = namespace["app"]
     assert result(app) == 1
     write(tmp_path / "shop.py", "this is no Python")

@@ -105,7 +105,7 @@ class Upgrade:
         self.old = Release(folder / "old", "1.0.0", folder / "shop")
         self.new = Release(folder / "new", "1.1.0", folder / "shop")
         namespace: dict[str, Any] = {"__name__": "shop"}
-        exec(SHOP.format(url=url, schema=schema), namespace)  # noqa: S102 - it is the text above
+        exec(SHOP.format(url=url, schema=schema), namespace)
         self.app: App = namespace["app"]
         self.release, self.hold = namespace["release"], namespace["hold"]
         self.client: Client = self.app.client

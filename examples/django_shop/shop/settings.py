@@ -26,7 +26,7 @@ def _database() -> dict[str, Any]:
     }
 
 
-SECRET_KEY = "only for the example"  # noqa: S105
+SECRET_KEY = "only for the example"
 DEBUG = True
 ALLOWED_HOSTS = ["*"]
 DATABASES = {"default": _database()}

@@ -99,7 +99,7 @@ class Steps:
         kept = self._store.run(flows.keep, self._lease, kind, name, called or Called(), seconds)
         if kept is None:
             raise LeaseLost(self._lease.id, "keep a step of")
-        assert self._kept is not None  # noqa: S101
+        assert self._kept is not None
         self._kept[kind, name] = kept._replace(left=kept.left + SYSTEM.monotonic() - self._read_at)
         return self._kept[kind, name]
 

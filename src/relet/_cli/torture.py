@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     seconds = TIERS[options.tier]
     if options.seconds is not None:
         seconds = validate.seconds("--seconds", options.seconds, minimum=1.0, maximum=86400.0)
-    seed = random.randrange(1_000_000) if options.seed is None else options.seed  # noqa: S311
+    seed = random.randrange(1_000_000) if options.seed is None else options.seed  # noqa: S311 - no secret
     with _folder(options.folder) as folder:
         url = options.url or f"sqlite:///{folder}/jobs.db"
         if url.startswith("sqlite:") and options.url:
@@ -103,7 +103,7 @@ def _progress(text: str) -> None:
 
 def _restart(command: str) -> Callable[[float], object]:
     words = shlex.split(command)
-    return lambda _: subprocess.run(words, check=True, capture_output=True, timeout=RESTART_WITHIN)  # noqa: S603
+    return lambda _: subprocess.run(words, check=True, capture_output=True, timeout=RESTART_WITHIN)
 
 
 @contextmanager

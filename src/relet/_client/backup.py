@@ -56,7 +56,7 @@ def pause_if_restored(client: Client) -> Restored | None:
 
 def _pause(client: Client, action: AuditAction) -> Restored:
     found = _pause_by(restore.pause, client, action)
-    assert found is not None  # noqa: S101
+    assert found is not None
     return found
 
 

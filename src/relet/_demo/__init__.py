@@ -19,5 +19,5 @@ async def charge(attempt: Attempt, account: str, cents: int) -> str:
     """Wait, as if for a payment provider, and report progress."""
     for step in range(8):
         attempt.progress(step, 8)
-        await asyncio.sleep(random.uniform(0.02, 0.08))  # noqa: S311
+        await asyncio.sleep(random.uniform(0.02, 0.08))
     return f"{account} paid {cents}"

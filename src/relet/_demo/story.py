@@ -54,7 +54,7 @@ def _produce(story: Story) -> None:
 @contextmanager
 def _worker(name: str) -> Iterator[WorkerProcess]:
     arguments = ["relet._demo:app", "--lease", str(LEASE), "-c", str(SLOTS), "--log-level", "error"]
-    process = subprocess.Popen([sys.executable, "-m", "relet", "worker", *arguments], process_group=0)  # noqa: S603
+    process = subprocess.Popen([sys.executable, "-m", "relet", "worker", *arguments], process_group=0)
     try:
         yield WorkerProcess(name, process)
     finally:

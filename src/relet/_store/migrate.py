@@ -142,8 +142,8 @@ def applied(dialect: Dialect, quoted: str) -> Steps[Applied]:
     if (yield _exists(dialect, table)) in ([], [(None,)]):
         return NOTHING
     # The version that a release must know is the highest that any of the applied migrations requires.
-    required = f"(select max(coalesce(oldest, version)) from {table})"  # noqa: S608
-    found = yield f"select version, {required}, release from {table} order by version desc limit 1"  # noqa: S608
+    required = f"(select max(coalesce(oldest, version)) from {table})"
+    found = yield f"select version, {required}, release from {table} order by version desc limit 1"
     return Applied(*found[0]) if found else NOTHING
 
 
@@ -154,7 +154,7 @@ def _table(dialect: Dialect, quoted: str) -> str:
 def _exists(dialect: Dialect, table: str) -> str:
     if dialect == "postgres":
         return f"select to_regclass('{table}')::text"
-    return f"select 1 from sqlite_master where name = '{table}'"  # noqa: S608
+    return f"select 1 from sqlite_master where name = '{table}'"
 
 
 def apply_missing(dialect: Dialect, quoted: str, where: str) -> Steps[list[int]]:
@@ -197,8 +197,8 @@ def _preparation(dialect: Dialect, quoted: str) -> list[str]:
         f"create schema if not exists {quoted}",
         f"create table if not exists {table} ({columns})",
         f"create table if not exists {lock} (single boolean primary key check (single))",
-        f"insert into {lock} values (true) on conflict do nothing",  # noqa: S608
-        f"select 1 from {lock} for update",  # noqa: S608
+        f"insert into {lock} values (true) on conflict do nothing",
+        f"select 1 from {lock} for update",
     ]
 
 
@@ -210,7 +210,7 @@ def _statements(dialect: Dialect, quoted: str, version: int) -> list[str]:
         filled = with_channels(filled, plain_name(quoted))
     moment = "statement_timestamp()" if dialect == "postgres" else "(julianday('now') - 2440587.5) * 86400"
     record = (
-        f"insert into {_table(dialect, quoted)} (version, applied_at, oldest, release)"  # noqa: S608
+        f"insert into {_table(dialect, quoted)} (version, applied_at, oldest, release)"
         f" values ({version}, {moment}, {oldest(version, text)}, '{__version__}')"
     )
     return [*split(filled), record]

@@ -194,7 +194,7 @@ class _Dropping:
             self._extended = SYSTEM.monotonic()
         text = query.format(schema=self._schema)
         found: tuple[Any, ...] | None = self._raw.execute(text, {"seconds": self._seconds, **params}).fetchone()
-        assert found is not None  # noqa: S101 - each of the queries returns one row
+        assert found is not None
         return found
 
 

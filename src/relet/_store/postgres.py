@@ -435,7 +435,7 @@ class OwnConnection:
             self._begin(limits.small if limits.until is None else time_limit.left(limits.until), text)
 
     def _begin(self, seconds: float, text: str = BEGIN) -> None:
-        assert self._limits is not None  # noqa: S101
+        assert self._limits is not None
         if self._limits.session is None:
             text += BEHIND_POOLER
         if seconds != self._limit:

@@ -312,7 +312,7 @@ class TaskCodec:
 
     def _message(self, error: msgspec.DecodeError) -> str:
         match = _DECODE_ERROR.fullmatch(str(error))
-        assert match is not None  # noqa: S101 - it matches any text
+        assert match is not None
         return f"{self._location(match['rest'] or '')}: {match['problem']}"
 
     def _difference(self, text: str, error: msgspec.DecodeError) -> str:

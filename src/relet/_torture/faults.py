@@ -215,7 +215,7 @@ class Injector:
         return self._workers.proxy(fault.worker), self._workers.pid(fault.worker)
 
     def _do(self, work: Any) -> None:
-        assert self._proxies is not None  # noqa: S101
+        assert self._proxies is not None
         self._proxies.call(work)
 
     def _cut(self, fault: Fault) -> None:
@@ -284,7 +284,7 @@ class Injector:
         """For up to a lease. A lease that expires meanwhile may be lost: no worker can renew it."""
         self._note(fault)
         jobs = f"{self._settings.prefix}jobs"
-        running = f"select id::text from {jobs} where state = 'running' limit 5 for update skip locked"  # noqa: S608
+        running = f"select id::text from {jobs} where state = 'running' limit 5 for update skip locked"
         seconds = fault.size * self._settings.lease
         with self._open_transaction(running) as rows:
             self._history.write("rows locked", jobs=[id for (id,) in rows], seconds=seconds)
@@ -327,5 +327,5 @@ class Injector:
         path = self._settings.direct.removeprefix("sqlite:///").partition("?")[0]
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("begin")
-            connection.execute(f"select count(*) from {self._settings.prefix}jobs").fetchone()  # noqa: S608
+            connection.execute(f"select count(*) from {self._settings.prefix}jobs").fetchone()
             time.sleep(2 * self._settings.lease)

@@ -126,6 +126,6 @@ def _row(text: str | None) -> Row:
 def _ledger(settings: Settings) -> dict[str, list[int]]:
     found: dict[str, list[int]] = defaultdict(list)
     with connected(settings) as connection:
-        for job, version in connection.execute(f"select job, version from {settings.prefix}torture_ledger"):  # noqa: S608
+        for job, version in connection.execute(f"select job, version from {settings.prefix}torture_ledger"):
             found[job].append(version)
     return found

@@ -30,7 +30,7 @@ class Operator:
     def __init__(self) -> None:
         self._settings = load()
         self._history = History(self._settings.histories, "operator")
-        self._random = random.Random(f"{self._settings.seed} {os.getpid()}")  # noqa: S311
+        self._random = random.Random(f"{self._settings.seed} {os.getpid()}")
         self._clients: dict[str | None, Client] = {
             None: app.client.acting_as("operator"),
             TENANT: app.client.tenant(TENANT).acting_as("operator"),

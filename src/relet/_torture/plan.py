@@ -26,7 +26,7 @@ def minimum(kind: str, plan: list[Fault]) -> int:
 
 def make_plan(seed: int, seconds: float, per_minute: dict[str, float], workers: int) -> list[Fault]:
     """At least one fault of each kind, and on average so many a minute."""
-    chance = random.Random(seed)  # noqa: S311
+    chance = random.Random(seed)
     faults = [
         Fault(round(at, 3), kind, chance.randrange(workers), round(chance.random(), 3))
         for kind, rate in per_minute.items()

@@ -108,7 +108,7 @@ class Processes:
         if self._proxies:
             settings = structs.replace(settings, url=self._proxies[number].url)
         with Path(settings.folder, f"{program.name}.log").open("ab") as log:
-            process = subprocess.Popen(  # noqa: S603
+            process = subprocess.Popen(
                 [sys.executable, "-m", *program.words], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                 env={**os.environ, VARIABLE: str(settings.save(program.name)), "RELET_WEB_TOKEN": TOKEN},
             )  # fmt: skip

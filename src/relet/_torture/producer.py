@@ -35,7 +35,7 @@ def _is_behind(clients: Iterable[Client]) -> bool:
 def main(number: int, rate: float) -> None:
     settings = load()
     history = History(settings.histories, f"producer{number}")
-    mix, pause = Mix(settings.seed * 100 + number), random.Random(settings.seed + number)  # noqa: S311
+    mix, pause = Mix(settings.seed * 100 + number), random.Random(settings.seed + number)
     stop = [False]
 
     def on_signal(*_: int | FrameType | None) -> None:

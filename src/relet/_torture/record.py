@@ -55,7 +55,7 @@ def records(settings: Settings) -> Iterator[tuple[int, float, str, str, str, str
     text = "" if settings.is_sqlite else "::text"
     with connected(settings) as connection:
         yield from connection.execute(
-            f'select seq, at, "table", event, job, before{text}, after{text} '  # noqa: S608
+            f'select seq, at, "table", event, job, before{text}, after{text} '
             f"from {settings.prefix}torture_records order by seq"
         )
 
@@ -88,7 +88,7 @@ def postgres_statements(prefix: str, now: str = "extract(epoch from clock_timest
                     values ('{table}', 'update', new.{job}, {before}, {after});
                 end if;
                 return null;
-            end $$""",  # noqa: S608
+            end $$""",
             f"create trigger torture after {' or '.join(EVENTS[table])} on {prefix}{table} "
             f"for each row execute function {prefix}torture_{table}()",
         ]
@@ -115,7 +115,7 @@ def sqlite_statements(prefix: str, now: str = "(julianday('now') - 2440587.5) * 
                 f"""create trigger {prefix}torture_{table}_{event} after {event} on {prefix}{table} {when} begin
                     insert into {prefix}torture_records ("table", event, job, before, after)
                     values ('{table}', '{event}', {row}.{job}, {before}, {after});
-                end"""  # noqa: S608
+                end"""
             )
     return statements
 

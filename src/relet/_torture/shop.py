@@ -71,13 +71,13 @@ async def quick(attempt: Attempt) -> int:
 
 @app.task
 def quick_thread(attempt: Attempt) -> int:
-    time.sleep(random.random() * 0.02)  # noqa: S311
+    time.sleep(random.random() * 0.02)
     return attempt.version
 
 
 @app.task
 async def medium(attempt: Attempt) -> int:
-    await asyncio.sleep(random.random() * 0.3)  # noqa: S311
+    await asyncio.sleep(random.random() * 0.3)
     return attempt.version
 
 
@@ -116,7 +116,7 @@ def pay(attempt: Attempt) -> int:
     with attempt.transaction() as transaction:
         mark = "?" if settings.is_sqlite else "%s"
         transaction.connection.execute(
-            f"insert into {store.prefix}torture_ledger values ({mark}, {mark})",  # noqa: S608
+            f"insert into {store.prefix}torture_ledger values ({mark}, {mark})",
             (attempt.job.id, attempt.version),
         )
         transaction.succeed(attempt.version)
@@ -176,7 +176,7 @@ async def dependent(attempt: Attempt) -> int:
 def stepwise(attempt: Attempt) -> int:
     first = attempt.step("first", os.getpid)
     attempt.sleep("nap", 0.1)
-    assert attempt.step("first", os.getpid) == first  # noqa: S101
+    assert attempt.step("first", os.getpid) == first
     return attempt.version
 
 
@@ -229,7 +229,7 @@ class Mix:
     """Makes drafts of all kinds, in proportions that let slow ones not block the others."""
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311
+        self._random = random.Random(seed)
         self._number = 0
         self._kinds = {
             self._quick: 40, self._thread: 12, self._flaky: 8, self._pay: 10, self._targeted: 8, self._limited: 6,

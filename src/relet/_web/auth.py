@@ -74,7 +74,7 @@ class TokenAuth:
     def open_session(self, principal: Principal) -> str:
         """A cookie value that authenticates this principal for `SESSION_SECONDS` seconds."""
         key = self._key(principal.name)
-        assert key is not None  # noqa: S101
+        assert key is not None
         content = f"{int(self._clock() + SESSION_SECONDS)}.{secrets.token_urlsafe(16)}.{_encode_name(principal.name)}"
         return f"{content}.{key.sign('session', content)}"
 

@@ -53,7 +53,7 @@ class InBatches:
         """Add executions that have slots. They are of one task and of the same slots."""
         run = runs[0]
         options = run.task.batch
-        assert options is not None  # noqa: S101
+        assert options is not None
         key = (run.task, run.slots)
         with self._lock:
             batch = self._collecting.setdefault(key, _Collecting())

@@ -103,7 +103,8 @@ class Child:
 
     def _run(self, command: Command) -> Outcome:
         job = command.job
-        assert job is not None and command.module is not None  # noqa: S101, PT018
+        assert job is not None
+        assert command.module is not None
         attempt = Attempt(job, command.deadline or 0.0, tenant=command.tenant, worker=command.worker)
         attempt._report = lambda progress: self._send(Reply(progress=progress))
         try:
@@ -199,7 +200,7 @@ async def _run_async(task: Task[..., Any], attempt: Attempt, store: Store, withi
 
 def _store_of(task: Task[..., Any], tenant: str | None) -> Store:
     """The store of the app that this process has imported."""
-    assert isinstance(task.app, App)  # noqa: S101 - no other class makes tasks that a worker runs
+    assert isinstance(task.app, App)
     return task.app._store(tenant)
 
 

@@ -100,7 +100,7 @@ class EmbeddedWorker:
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Stop the worker: running jobs have `shutdown_timeout` to end; after a cancellation they are released."""
-        assert self._task is not None  # noqa: S101
+        assert self._task is not None
         self._is_leaving = True
         self._worker.stop()
         if self._failure is None:

@@ -155,7 +155,7 @@ class Foreground:
     async def _call_async(self, execution: Execution) -> Outcome:
         """Await the handler. A signal cancels it, as an abort does."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        assert task is not None  # noqa: S101
+        assert task is not None
 
         def cancel(_: Execution) -> None:
             loop.call_soon_threadsafe(task.cancel)

@@ -112,7 +112,7 @@ class ChildProcess:
         self._was_aborted = False  # its handler was aborted, and may have left threads or files behind
         pipes = (read_commands, write_replies, worker_pipe())
         try:
-            self._process = subprocess.Popen(  # noqa: S603
+            self._process = subprocess.Popen(
                 [sys.executable, "-c", f"from relet._worker.child import main; main{pipes}"],
                 pass_fds=pipes,
                 stdin=subprocess.DEVNULL,

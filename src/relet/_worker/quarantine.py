@@ -93,7 +93,7 @@ class Quarantine:
 
     def step(self) -> float:
         """Called by the owner until it is no longer the owner. Returns the seconds until the next call."""
-        assert self.owner is not None  # noqa: S101
+        assert self.owner is not None
         is_busy = any(producer.is_busy for producer in self.producers)
         if self.owner.is_stopped or (self._runs_alone and not is_busy):
             self._end()

@@ -49,7 +49,7 @@ class Member:
         if self._process is None and SYSTEM.monotonic() >= self._start_at:
             self._started = SYSTEM.monotonic()
             # In a new process group, so that it gets a Ctrl-C only once: from the supervisor, not from the terminal.
-            self._process = subprocess.Popen(  # noqa: S603
+            self._process = subprocess.Popen(
                 [sys.executable, "-m", "relet", *sys.argv[1:], "--supervisor-pipe", str(self._pipe)],
                 pass_fds=[self._pipe],
                 process_group=0,

@@ -353,7 +353,7 @@ class Worker:
             if run.prepare is not None:
                 run.prepare(run)
             executor = self._in_processes if task.process else self._on_loop if task.is_async else self._in_threads
-        assert executor is not None  # noqa: S101
+        assert executor is not None
         if executor is here:
             return True
         try:

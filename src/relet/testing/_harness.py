@@ -298,6 +298,6 @@ def _drop(store: Store) -> None:
     if store.dialect == "postgres":
         from .._store.postgres import PostgresStore
 
-        assert isinstance(store, PostgresStore)  # noqa: S101
+        assert isinstance(store, PostgresStore)
         with store._server.handler_pool.connection() as connection:
             connection.execute(f"drop schema if exists {store.quoted} cascade".encode())

@@ -95,7 +95,7 @@ def _worker(store: Scratch, processes: int, slots: int) -> Iterator[Callable[[],
     environment = {**os.environ, bench_app.URL: store.url, bench_app.SCHEMA: store.schema}
     with tempfile.TemporaryFile("w+") as log:
         # In a new session: Ctrl-C reaches only this process, which stops the worker before it removes the store.
-        process = subprocess.Popen([*command, *options], env=environment, stderr=log, start_new_session=True)  # noqa: S603
+        process = subprocess.Popen([*command, *options], env=environment, stderr=log, start_new_session=True)
         try:
             yield lambda: _check(process, log)
         finally:
@@ -136,7 +136,7 @@ def _latency(store: Scratch, tasks: bench_app.TaskRegistry, jobs: int) -> Latenc
     found = []
     with progress.bar("latency", jobs) as advance:
         for number in range(jobs):
-            time.sleep(random.uniform(0.5, 1.5) * WAIT)  # noqa: S311
+            time.sleep(random.uniform(0.5, 1.5) * WAIT)
             sent = time.time()
             found.append(1000 * (store.app.client.result(tasks.stamp.enqueue(), timeout=30.0) - sent))
             advance(number + 1)

@@ -119,13 +119,13 @@ class SQLiteLoop:
 
     def step(self) -> int:
         due = "(select seq from live where token is null order by seq limit ?)"
-        claim = f"update live set token = ? where seq in {due} returning id, payload"  # noqa: S608
+        claim = f"update live set token = ? where seq in {due} returning id, payload"
         rows = self._db.execute(claim, (str(uuid.uuid4()), BATCH)).fetchall()
         if rows:
             ids = json.dumps([row[0] for row in rows])
             some = "where id in (select value from json_each(?))"
             self._db.execute("begin immediate")
-            self._db.execute(f"insert into archive select id, payload, ? from live {some}", (time.time(), ids))  # noqa: S608
-            self._db.execute(f"delete from live {some}", (ids,))  # noqa: S608
+            self._db.execute(f"insert into archive select id, payload, ? from live {some}", (time.time(), ids))
+            self._db.execute(f"delete from live {some}", (ids,))
             self._db.execute("commit")
         return len(rows)

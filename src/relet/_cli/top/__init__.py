@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         with opened(options) as (_, client):
             return _as_json(client)
     try:
-        import rich  # noqa: F401
+        import rich  # noqa: F401 - only whether it is there
     except ImportError:
         raise CommandError("relet top needs rich: pip install 'relet[cli]'") from None
     with opened(options) as (_, client):

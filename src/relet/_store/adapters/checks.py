@@ -60,7 +60,7 @@ def sqlite_schema(store: SQLiteStore, raw: sqlite3.Connection, purpose: Purpose)
         store.ready()
         return
     try:
-        raw.execute(f"update {store.quoted}_migrations set version = version where false")  # noqa: S608
+        raw.execute(f"update {store.quoted}_migrations set version = version where false")  # noqa: S608 - quoted
     except sqlite3.OperationalError as error:
         if is_busy(error):
             raise

@@ -180,7 +180,7 @@ def _unknown(received: Iterable[str], fields: Mapping[str, Any], where: str) -> 
 
 def _fault(error: Exception, where: str) -> Fault:
     match = _COMPLAINT.fullmatch(str(error))
-    assert match is not None  # noqa: S101 - it matches any text
+    assert match is not None
     return Fault(where + (match["rest"] or ""), match["what"])
 
 
