@@ -7,10 +7,10 @@ Each locks the job first and decides in a later statement. A job that is over or
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from ..._core import machine
 from ..._core.job import Draft, Job, Request, State, Wait
@@ -209,12 +209,12 @@ def set_queue(
     queue: str,
     *,
     paused: bool | None = None,
-    max_running: int | Literal["keep"] | None = "keep",
+    max_running: int | UnsetType | None = UNSET,
     fair: bool | None = None,
     rate: tuple[str, int | None, float] | None = None,
     group_limit: tuple[str, int | None] | None = None,
 ) -> Flow[None]:
-    """Pause, resume or limit a queue. None and "keep" leave a setting as it is.
+    """Pause, resume or limit a queue. UNSET leaves `max_running` as it is, None leaves any other setting.
 
     `rate`: group, number (None: no rate), seconds. `group_limit`: group, and how many of its jobs may run at once.
     """
@@ -258,15 +258,13 @@ def _set_declared(queue: str, name: str, value: Any) -> Flow[None]:
 def _set_queue(
     queue: str,
     paused: bool | None = None,
-    max_running: int | Literal["keep"] | None = "keep",
+    max_running: int | UnsetType | None = UNSET,
     fair: bool | None = None,
     rate: tuple[str, int | None, float] | None = None,
     group_limit: tuple[str, int | None] | None = None,
 ) -> Flow[None]:
-    limit = None if max_running == "keep" else max_running
-    yield write(
-        "limits/set_queue", queue=queue, paused=paused, max_running=limit, keep=max_running == "keep", fair=fair
-    )
+    keep, limit = (True, None) if max_running is UNSET else (False, max_running)
+    yield write("limits/set_queue", queue=queue, paused=paused, max_running=limit, keep=keep, fair=fair)
     if rate is not None:
         group, number, per = rate
         if number is None:
