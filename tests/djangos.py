@@ -41,12 +41,21 @@ def configure() -> None:
 
 def database_settings(url: str, **options: Any) -> dict[str, Any]:
     """The settings of a database, all of them."""
+    found: dict[str, Any]
     if url.startswith("sqlite:///"):
-        found = {"ENGINE": "django.db.backends.sqlite3", "NAME": url.removeprefix("sqlite:///"), "OPTIONS": options}
+        found = {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": url.removeprefix("sqlite:///"),
+            "OPTIONS": options,
+        }
     else:
         parts = conninfo_to_dict(url)
         name = parts.pop("dbname")
-        found = {"ENGINE": "django.db.backends.postgresql", "NAME": name, "OPTIONS": {**parts, **options}}
+        found = {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": name,
+            "OPTIONS": {**parts, **options},
+        }
     return ConnectionHandler({"default": found}).settings["default"]  # type: ignore[no-any-return]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from relet import App, Job
+from relet import App, Draft, Job
 from tests.conftest import LOCAL_PG_KINDS
 from tests.databases import Database, shared_schema
 from tests.harness import harness_of
@@ -49,7 +49,8 @@ class CliShop:
 
     def many(self, number: int, **options: Any) -> list[Job[Any]]:
         """Jobs of charge."""
-        return self.client.enqueue_many([self.charge.using(**options).draft(f"acct-{n}") for n in range(number)])
+        drafts: list[Draft[Any]] = [self.charge.using(**options).draft(f"acct-{n}") for n in range(number)]
+        return self.client.enqueue_many(drafts)
 
     def failed(self, number: int, error: str = "ValueError: no") -> None:
         """Let so many of charge be claimed, and fail."""

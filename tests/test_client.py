@@ -41,7 +41,8 @@ def echo(app: App) -> PlainTask[..., Any]:
     def echo(value: Any = None) -> Any:
         return value
 
-    return echo
+    task: PlainTask[..., Any] = echo
+    return task
 
 
 # enqueue

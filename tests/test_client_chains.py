@@ -1,4 +1,4 @@
-"""Chains: what they look like, and what is said to a whole one."""
+"""Chains: how they are read, and verbs that act on a whole chain."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def task(app: App) -> PlainTask[..., Any]:
     def work(value: Any = None) -> Any:
         return value
 
-    return work
+    task: PlainTask[..., Any] = work
+    return task
 
 
 def grow(app: App, task: PlainTask[..., Any], length: int) -> list[str]:

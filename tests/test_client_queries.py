@@ -23,7 +23,8 @@ def task(app: App) -> PlainTask[..., Any]:
     def work(value: Any = None) -> Any:
         return value
 
-    return work
+    task: PlainTask[..., Any] = work
+    return task
 
 
 @pytest.fixture
@@ -32,7 +33,8 @@ def other(app: App) -> PlainTask[..., Any]:
     def other(value: Any = None) -> Any:
         return value
 
-    return other
+    task: PlainTask[..., Any] = other
+    return task
 
 
 def one_of_each(app: App, task: PlainTask[..., Any]) -> dict[State, Job[Any]]:

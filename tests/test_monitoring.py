@@ -59,7 +59,8 @@ def test_a_page_that_looks_at_few_jobs_says_where_to_go_on(shop: App) -> None:
         [shop.tasks["work"].using(queue="rare" if n == 0 else "many").draft(n) for n in range(50)]
     )
     rare = min(jobs, key=lambda job: job.queue == "many")
-    seen, cursor, pages = [], None, 0
+    seen: list[Any] = []
+    cursor, pages = None, 0
     while True:
         page = shop.client.jobs(queue="rare", scan=10, cursor=cursor)
         seen, pages, cursor = seen + page.jobs, pages + 1, page.cursor

@@ -1,4 +1,4 @@
-"""What the package shows to its users, and that the two clients are one in two colours."""
+"""The public names of the package; and the sync and async clients have the same methods."""
 
 from __future__ import annotations
 
@@ -161,9 +161,9 @@ def test_schedules_have_one_signature_and_one_text_in_both_colours(name: str) ->
     assert inspect.iscoroutinefunction(other)
 
 
-def _shape(method: Any) -> list[tuple[Any, ...]]:
+def _shape(method: Any) -> list[object]:
     signature = inspect.signature(method)
-    shape: list[tuple[Any, ...]] = [(p.name, p.kind, p.default, p.annotation) for p in signature.parameters.values()]
+    shape: list[object] = [(p.name, p.kind, p.default, p.annotation) for p in signature.parameters.values()]
     return [*shape, str(signature.return_annotation).replace("AsyncClient", "Client")]
 
 

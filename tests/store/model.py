@@ -432,7 +432,7 @@ class Model:
             choice = row.draft.policy.follow_up
             if choice is not None:
                 id = self.new_id()
-                draft = Draft(
+                draft: Draft[Any] = Draft(
                     id, choice.task, "{}", choice.queue, choice.priority, policy=choice.policy, tags=row.draft.tags
                 )
                 self._insert(draft, id, 0, now)

@@ -4,6 +4,7 @@ can mean."""
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -68,7 +69,8 @@ def test_faults_that_never_end_do_not_put_off_reaping_for_good(harness: StoreHar
     beats(harness, 15)
     job = harness.claim_new()
     harness.later(LEASE + 1)
-    changes, uptime = [], 0.0
+    changes: list[Any] = []
+    uptime = 0.0
     while not changes:
         assert uptime < 2.5 * maintenance.PERIOD * GRACE, "the lease was never taken away"
         harness.later(1)
@@ -183,7 +185,7 @@ def test_a_rate_goes_on_after_the_clock_was_put_back_and_is_not_exceeded(harness
 
 @pytest.mark.parametrize("ahead", [600.0, 86400.0])
 def test_a_schedule_ticks_on_after_the_clock_was_ahead_for_a_moment(harness: StoreHarness, ahead: float) -> None:
-    draft = Draft(make_id(harness.now, bytes(10)), "t", "{}")
+    draft: Draft[Any] = Draft(make_id(harness.now, bytes(10)), "t", "{}")
     harness.run(schedules.put, "s", define(draft, None, 60.0, "UTC", "once", "allow"))
 
     def ticks(seconds: float) -> int:

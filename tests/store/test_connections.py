@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -163,7 +164,7 @@ def test_a_store_whose_connections_are_all_in_use_says_so(pg_database: Database)
 def until(holds: Callable[[], object]) -> None:
     give_up = time.monotonic() + 30
     while not holds():
-        assert time.monotonic() < give_up, "it never came to that"
+        assert time.monotonic() < give_up, "it never happened"
         time.sleep(0.005)
 
 
@@ -596,7 +597,7 @@ def test_a_call_whose_thread_cannot_be_started_is_not_made_later(monkeypatch: py
     threads = DaemonThreadPool("test-calls")
     made: list[str] = []
     release, over = threading.Event(), threading.Event()
-    threads.submit(lambda: release.wait(30) and None)
+    threads.submit(partial(release.wait, 30))
     with monkeypatch.context() as patch:
         refuse_threads(patch, "test-calls")
         with pytest.raises(RuntimeError, match="can't start"):
@@ -616,7 +617,7 @@ def test_a_bounded_call_whose_thread_cannot_be_started_waits_for_another(monkeyp
         refuse_threads(patch, "test-calls")
         with pytest.raises(RuntimeError, match="can't start"):  # no thread would ever run it
             threads.submit(over.set)
-    threads.submit(lambda: release.wait(30) and None)
+    threads.submit(partial(release.wait, 30))
     with monkeypatch.context() as patch:
         refuse_threads(patch, "test-calls")
         threads.submit(over.set)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from relet._core.finding import Finding, Level
@@ -181,7 +183,7 @@ def table(name: str = "jobs", **facts: object) -> Table:
         ({"dead": 10_000, "written": '["autovacuum_vacuum_threshold=5000"]'}, "ok"),
     ],
 )
-def test_dead_rows_matter_when_vacuum_should_have_come(facts: dict[str, object], level: Level) -> None:
+def test_dead_rows_matter_when_vacuum_should_have_come(facts: dict[str, Any], level: Level) -> None:
     (finding,) = judge_tables.dead_rows([table(**facts)], ON, 86400.0, "jobs")
     assert finding.level == level
     assert levels([finding])
@@ -200,7 +202,7 @@ def test_a_schema_that_was_just_made_has_not_missed_a_vacuum() -> None:
         ({"bytes": 2 * GB, "live": 100_000}, "warning"),
     ],
 )
-def test_a_bloated_table_is_one_that_costs(facts: dict[str, object], level: Level) -> None:
+def test_a_bloated_table_is_one_that_costs(facts: dict[str, Any], level: Level) -> None:
     assert levels(judge_tables.bloat([table(**facts)], [], "jobs")) == [level]
 
 

@@ -116,7 +116,9 @@ def test_jobs_that_lost_a_worker_are_reported_only_to_those_who_may_claim_them(s
     shared_harness.later(LATER).reap()
 
     def suspects(tasks: list[str]) -> bool:
-        return shared_harness.run(lambda: shared_harness.claim_flow(1, tasks=tasks, slots=0)).flags.suspects
+        flags = shared_harness.run(lambda: shared_harness.claim_flow(1, tasks=tasks, slots=0)).flags
+        assert flags is not None
+        return flags.suspects
 
     assert suspects(["t"])
     assert not suspects(["another task"])

@@ -9,7 +9,8 @@ import pytest
 from msgspec import structs
 
 from relet import App, State
-from relet._store.flows import maintenance, operations
+from relet._store.flows import maintenance
+from relet._store.query import read
 from relet.errors import IdempotencyConflict, InvalidTransition
 from tests.clocks import at
 from tests.databases import Database
@@ -162,7 +163,7 @@ def test_an_audited_change_is_noted_once(app: App) -> None:
 def test_old_answers_are_pruned_and_recent_ones_are_not(app: App) -> None:
     store, job = app._store(), waiting(app)
     app.client.pause(job)
-    keep = {"keep_finished": 1e6, "keep_failed": 1e6}
+    keep: dict[str, Any] = {"keep_finished": 1e6, "keep_failed": 1e6}
     clock = store.run(clock_of)
     with at(store, clock + 3600):
         store.run(maintenance.prune, **keep)
@@ -173,5 +174,5 @@ def test_old_answers_are_pruned_and_recent_ones_are_not(app: App) -> None:
 
 
 def clock_of() -> Any:
-    ((moment,),) = yield operations.read("inspect/clock")
+    ((moment,),) = yield read("inspect/clock")
     return moment

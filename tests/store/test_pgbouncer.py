@@ -96,7 +96,7 @@ def one_connection(database: Database) -> PostgresStore:
 
 def swapped(bouncer: Database, ours: PostgresStore, theirs: PostgresStore) -> Job[Any] | None:
     """The result of `get` on a connection where its name means `find_chains`."""
-    draft = Draft(make_id(time.time(), b"0123456789"), "work", '{"value":1}')
+    draft: Draft[Any] = Draft(make_id(time.time(), b"0123456789"), "work", '{"value":1}')
     ours.run(enqueue.enqueue, [draft])
     theirs.run(inspect.queues)
     for store in (ours, theirs):

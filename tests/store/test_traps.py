@@ -13,7 +13,7 @@ import time
 import psycopg
 import pytest
 
-from relet._core.job import Raised, Released, Snoozed, State, Succeeded
+from relet._core.job import Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
 from relet._store import postgres
 from relet._store.flows import control, inspect, lease, maintenance
 from relet._store.flows import settle as settle_flows
@@ -38,7 +38,10 @@ def test_a_zombie_of_the_same_worker_does_not_slip_through_beside_the_live_attem
         harness.later(60).reap()
         (new,) = harness.claim()
         assert new.id == old.id
-        outcomes = [(old.lease, Raised("the zombie's", fatal=True)), (new.lease, Snoozed(500.0))]
+        outcomes: list[tuple[Lease, Outcome]] = [
+            (old.lease, Raised("the zombie's", fatal=True)),
+            (new.lease, Snoozed(500.0)),
+        ]
         states = harness.settle(*outcomes[::order])
         assert harness.state(new.id) is State.PENDING, "the zombie's outcome was written"
         assert states[::order] == [None, State.PENDING]
@@ -205,7 +208,9 @@ def test_renewal_of_many_against_settle_of_many_never_deadlocks(pg_harness: Stor
         session = pg_harness.session()
         end = time.monotonic() + 50
         while time.monotonic() < end and min(done) < enough:
-            some = [(one, random.choice([Succeeded("1"), Raised("x")])) for one in random.sample(leases, 20)]
+            some: list[tuple[Lease, Outcome]] = [
+                (one, random.choice([Succeeded("1"), Raised("x")])) for one in random.sample(leases, 20)
+            ]
             session.leave_open(settle_flows.settle(some, half))
             session.roll_back()
             done[1] += 1
@@ -242,7 +247,9 @@ def test_settles_that_say_different_things_of_the_same_leases_never_deadlock(pg_
     def settle() -> None:
         session = pg_harness.session()
         for _ in range(rounds(120, all=300)):
-            some = [(one, random.choice([Succeeded("1"), Raised("x")])) for one in random.sample(leases, 20)]
+            some: list[tuple[Lease, Outcome]] = [
+                (one, random.choice([Succeeded("1"), Raised("x")])) for one in random.sample(leases, 20)
+            ]
             session.leave_open(settle_flows.settle(some, half))
             session.roll_back()
 

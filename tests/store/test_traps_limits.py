@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from relet._core.job import Raised, Released, Snoozed, State, Succeeded
+from relet._core.job import Outcome, Raised, Released, Snoozed, State, Succeeded
 from relet._store.flows import claim, claim_scope, control, maintenance, operations, settle
 from relet._store.flows.operations import Operation
 from tests.harness import StoreHarness, draft, half, token
@@ -126,7 +126,7 @@ def test_a_limited_queue_is_served_beside_an_unlimited_backlog(harness: StoreHar
 
 # What people ask of a running job.
 
-EXITS = {
+EXITS: dict[str, Outcome] = {
     "retried": Raised("x"),
     "failed": Raised("x", fatal=True),
     "snoozed": Snoozed(5.0),

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from relet._core.ids import make_id
-from relet._core.job import Raised, State, Succeeded
+from relet._core.job import Lease, Outcome, Raised, State, Succeeded
 from relet._store.adapters.drivers import run_on
 from relet._store.flows import control, enqueue, settle, stats
 from relet._store.flows.stats import Count
@@ -149,7 +149,11 @@ def test_a_batch_with_a_row_that_the_database_refuses_changes_nothing_and_its_pa
 ) -> None:
     pg_harness.enqueue(*(draft() for _ in range(3)))
     one, bad, two = pg_harness.claim()
-    outcomes = [(one.lease, Succeeded("1")), (bad.lease, Succeeded("{not json")), (two.lease, Raised("x"))]
+    outcomes: list[tuple[Lease, Outcome]] = [
+        (one.lease, Succeeded("1")),
+        (bad.lease, Succeeded("{not json")),
+        (two.lease, Raised("x")),
+    ]
     with pytest.raises(RowRejected, match="json"):
         pg_harness.settle(*outcomes)
     assert {pg_harness.state(job.id) for job in (one, bad, two)} == {State.RUNNING}

@@ -324,7 +324,7 @@ def test_the_document_describes_every_endpoint_and_every_answer(ask: ApiClient) 
 
 def test_who_may_only_read_sees_everything_and_changes_nothing(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app)
-    reading = {"headers": {"authorization": f"Bearer {READ}"}}
+    reading: dict[str, Any] = {"headers": {"authorization": f"Bearer {READ}"}}
     assert ask("GET", f"/jobs/{job.id}", **reading)["id"] == job.id
     ask("POST", f"/jobs/{job.id}/cancel", status=403, **reading)
     ask("DELETE", f"/jobs/{job.id}", status=403, **reading)

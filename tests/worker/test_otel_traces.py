@@ -238,7 +238,7 @@ def test_a_scheduled_job_begins_a_new_trace(memory_app: App, watched: Telemetry)
 def test_a_job_from_elsewhere_goes_on_with_the_trace_that_it_carries(memory_app: App, watched: Telemetry) -> None:
     work = define(memory_app, "thread", lambda attempt: None)
     carried = [json.dumps({"traceparent": TRACEPARENT}), "no JSON", '["a list"]', '{"traceparent": 7}', "{}"]
-    drafts = [Draft(work.draft().id, "work", "{}", context=text) for text in carried]
+    drafts: list[Draft[Any]] = [Draft(work.draft().id, "work", "{}", context=text) for text in carried]
     with working(memory_app):
         over(memory_app, *memory_app.client.enqueue_many(drafts))
         runs = {(run.attributes or {})["messaging.message.id"]: run for run in watched.named("process default", 5)}

@@ -135,7 +135,7 @@ def test_a_rate_that_is_lifted_or_raised_lets_waiting_jobs_go_at_once(two_apps: 
 
 @pytest.mark.long
 def test_retries_obey_a_rate(two_apps: App) -> None:
-    app, starts = two_apps, []
+    app, starts = two_apps, list[float]()
 
     @app.task(max_attempts=50, backoff=Backoff(base=0.001, max=0.001))
     def fails(attempt: Attempt) -> None:

@@ -390,7 +390,7 @@ def test_a_suspension_in_a_task_group_is_one(app: App) -> None:
 
 def test_a_handler_may_wait_again_after_a_time_that_was_missed(app: App) -> None:
     """Wait, remind, wait again: each wait is its own, and every attempt sees the same."""
-    reminded = []
+    reminded: list[Any] = []
 
     @app.task
     def approval(attempt: Attempt) -> str:
