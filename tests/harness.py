@@ -215,7 +215,7 @@ class StoreHarness:
             done = self.promote()
             if not done.promoted and not done.cancelled and not done.more and not self.count("nudges"):
                 return rounds
-        raise AssertionError("promote never comes to an end")
+        raise AssertionError("promote never ends")
 
     def record_pulse(self) -> None:
         """Record that maintenance is alive. There is no grace: it may reap at once."""

@@ -47,7 +47,7 @@ def test_drafts_may_come_from_a_generator(app: App, task: PlainTask[..., Any]) -
     assert [job.existing for job in jobs] == [False] * 4001 + [True] * 500
     assert [job.id for job in jobs[4001:]] == [job.id for job in jobs[1:501]]
     assert app.client.count(state="pending") == 4000
-    assert app.client.enqueue_many(draft for draft in ()) == []
+    assert app.client.enqueue_many(iter([])) == []
     assert len(asyncio.run(app.aclient.enqueue_many(task.draft(n) for n in range(3)))) == 3
 
 

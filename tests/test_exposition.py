@@ -51,8 +51,8 @@ def histogram(*seconds: float) -> Histogram:
 
 
 def point(queue: str, **counts: int) -> StatPoint:
-    times = {"waits": histogram(0.004, 0.2, 9000.0), "starts": histogram(0.001), "runs": histogram(1.5, 2.0)}
-    return StatPoint(datetime.now(UTC), 0.0, queue, counts, **times)
+    waits, starts, runs = histogram(0.004, 0.2, 9000.0), histogram(0.001), histogram(1.5, 2.0)
+    return StatPoint(datetime.now(UTC), 0.0, queue, counts, waits=waits, starts=starts, runs=runs)
 
 
 def worker(name: str, *, host: str = "one", **more: Any) -> WorkerInfo:

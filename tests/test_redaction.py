@@ -1,4 +1,4 @@
-"""What is hidden of jobs is hidden everywhere: in the dashboard, in its API, and by every command."""
+"""A value of a job that is hidden is hidden everywhere: in the dashboard, in its API, and by every command."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_a_follower_that_ends_before_its_turn_gives_the_key_back(
 
 
 def test_a_job_that_has_done_steps_is_not_given_another_payload(app: App, index: Any) -> None:
-    """It sleeps in the middle of its work: what comes now is run after it."""
+    """It sleeps in the middle of its work: a job that is enqueued now runs after it."""
     first = index.using(unique="k").enqueue(1)
     (running,) = harness_of(app).claim(1)
     app._store().run(completion.keep, running.lease, "step", "charge", completion.Called('"receipt"'), None)

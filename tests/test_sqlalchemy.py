@@ -27,7 +27,7 @@ def engine_of(url: str) -> Engine:
 
 @pytest.fixture(params=["sqlite", *PG_KINDS])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """The URL of an empty database of its own."""
+    """The URL of a new, empty database."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/shop.db"
     else:

@@ -17,8 +17,12 @@ WORDS = {"said", "told", "look", "looks", "place", "places", "most", "shown", "g
 #: Words of the standard library and of other packages, which cannot be renamed.
 FOREIGN = {"most_common"}
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-PHRASES = re.compile(r"\b(whoever|nobody|somebody|as ever|of its own|come to|comes to|came to)\b", re.IGNORECASE)
-PROSE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md", "src/**/*.py", "src/**/*.sql")
+#: In quotes, "nobody" is the user of that name.
+PHRASES = re.compile(r"(?<!\")\b(whoever|nobody|somebody|as ever|of its own|come to|comes to|came to)\b", re.IGNORECASE)
+PROSE = (
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md", "src/**/*.py", "src/**/*.sql"),
+    *("bench/**/*.py", "examples/**/*.py", "tests/**/*.py", "tools/**/*.py"),
+)
 
 
 def identifiers(path: Path) -> Iterator[tuple[int, str]]:
@@ -43,7 +47,7 @@ def main() -> int:
     problems = [
         f"{path}:{line}: {name}" for path in sorted(ROOT.glob("src/**/*.py")) for line, name in identifiers(path)
     ]
-    texts = sorted({path for pattern in PROSE for path in ROOT.glob(pattern)})
+    texts = sorted({path for pattern in PROSE for path in ROOT.glob(pattern)} - {Path(__file__)})
     problems += [f'{path}:{line}: "{phrase}"' for path in texts for line, phrase in phrases(path)]
     print(*(problem.removeprefix(f"{ROOT}/") for problem in problems), sep="\n")
     print(f"{len(texts)} texts, {len(problems)} words to replace")

@@ -3,7 +3,7 @@
 1. The version and the changelog agree.
 2. The sdist and the wheel are built.
 3. The wheel installs with each extra (tools/check_install.py).
-4. The sdist passes a part of its own tests.
+4. The sdist passes a part of the tests that it holds.
 5. An SBOM of the wheel with all extras is written beside them.
 
 docs/releasing.md says what comes before and after.

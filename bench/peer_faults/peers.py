@@ -17,7 +17,7 @@ class Peer:
     """`states`: SQL for the number of each job that is stored, and `queued`, `running`, `failed` or `done`; a job that
     is not there is done. `results`: the number of each job and the run whose result is stored. `unlock`: what a
     supervisor has to call for the pool of a worker that has ended. `age`: makes the lock of a pool as old as it has to
-    be, if nobody can wait for that.
+    be, if no one can wait for that.
     """
 
     name: str

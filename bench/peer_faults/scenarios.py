@@ -194,7 +194,7 @@ def cut(bed: Testbed, seed: int) -> Figures:
 
 
 def _reruns(bed: Testbed, history: History, jobs: Collection[int]) -> Figures:
-    """Jobs that ran again although no fault struck their worker's process, by what the run before had come to."""
+    """Jobs that ran again although no fault struck their worker's process, by the end of the run before."""
     found: dict[str, set[int]] = {"after completion": set(), "while running": set(), "after abort": set()}
     for run, after in history.reruns():
         if run.job in jobs:

@@ -1,4 +1,4 @@
-"""What the client returns and handlers receive, for annotations."""
+"""The types that the client returns and handlers receive, for annotations."""
 
 from ._attempts.transaction import AsyncTransaction, Transaction
 from ._client.bulk import BulkResult

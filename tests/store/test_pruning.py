@@ -52,7 +52,7 @@ def prune_all(harness: StoreHarness, **options: float) -> tuple[int, int, int]:
         finished, failed = finished + done.finished, failed + done.failed
         if not done.more:
             return finished, failed, steps
-    raise AssertionError("pruning never comes to an end")
+    raise AssertionError("pruning never ends")
 
 
 # Any number of attempts and steps.

@@ -23,7 +23,7 @@ def enter(harness: StoreHarness, worker: str) -> bool:
 
 def report(harness: StoreHarness, *workers: str, stopping: bool = False) -> None:
     for name in workers:
-        facts = WorkerFacts(name, "host", 1, None, 10, ["t"], 30.0, "0")
+        facts = WorkerFacts(name, "host", 1, None, 10, ("t",), 30.0, "0")
         harness.run(worker_reports.report, token(), facts, 0, stopping)
 
 

@@ -31,7 +31,7 @@ def steps(harness: StoreHarness, **options: int) -> list[promote.Promotion]:
     done = [harness.promote(**options)]
     while done[-1].more:
         done.append(harness.promote(**options))
-        assert len(done) < 2000, "promote never comes to an end"
+        assert len(done) < 2000, "promote never ends"
     return done
 
 

@@ -128,6 +128,7 @@ def test_a_successor_whose_id_is_known_already_is_an_error_and_not_the_silent_en
         job = harness.claim_new()
         dependent = harness.enqueue(draft(depends_on=(job.id,), queue="elsewhere"))[0].id
         harness.promote()
+        state: State | None
         try:
             state = harness.succeed(job, continue_with=draft(id=known, fresh=False))
         except Exception:

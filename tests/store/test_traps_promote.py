@@ -206,7 +206,7 @@ def drain(harness: StoreHarness) -> list[str]:
 
 
 def test_a_storm_of_enqueue_promote_settle_and_cancel_leaves_nothing_waiting(pg_harness: StoreHarness) -> None:
-    """Threads that do everything at once on few targets; then no more faults: all of it comes to an end."""
+    """Threads that do everything at once on few targets; then no more faults: all of it ends."""
     over = threading.Event()
     errors: list[BaseException] = []
     known: list[str] = []

@@ -1,4 +1,4 @@
-"""What every test of tasks starts from."""
+"""Fixtures that all tests of tasks share."""
 
 import pytest
 

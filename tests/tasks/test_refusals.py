@@ -1,4 +1,4 @@
-"""What cannot be a task, or an option of one, is refused where it is written."""
+"""Functions that cannot be tasks, and wrong options, are refused where they are written."""
 
 import functools
 from collections.abc import Callable, Iterator

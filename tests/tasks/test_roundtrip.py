@@ -1,4 +1,4 @@
-"""What does not come back from JSON as it was is refused where it is given, with its path; all else is accepted."""
+"""Values that JSON changes are refused by the caller's call, with their path; all others are accepted."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def test_wrong_tokens_are_slowed_down_and_a_right_one_of_the_same_address_is_let
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    monkeypatch.setattr(security.asyncio, "sleep", sleep)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     for number in range(3 * MAX_FAILURES):
         visitor.ask(headers=bearer(f"a guess {number}"))
     assert slept == [WRONG_TOKEN_DELAY] * (2 * MAX_FAILURES)

@@ -1,4 +1,4 @@
-"""A worker is killed at each stage of an attempt: what must run again does, what was settled does not."""
+"""A worker is killed at each stage of an attempt: a job that must run again does, a settled one does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues at their limit: what is settled makes room, and those that wait for it learn of that at once."""
+"""Queues at their limit: a settled job makes room, and workers that wait for it learn of that at once."""
 
 from __future__ import annotations
 

@@ -14,7 +14,9 @@ SOON = BACKLOG // 2  # jobs that may start before; without a look it would be al
 
 def started_before(app: App, job: Job[None], others: list[Job[None]]) -> int:
     """How many of the others, a sample of the backlog, had started when this one did; scaled to the backlog."""
-    moment = app.client.get(job).started_at
+    found = app.client.get(job)
+    assert found is not None
+    moment = found.started_at
     assert moment is not None
     sample = [app.client.get(one) for one in others[:: BACKLOG // 200]]
     earlier = sum(one is not None and one.started_at is not None and one.started_at < moment for one in sample)

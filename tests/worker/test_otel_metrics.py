@@ -1,4 +1,4 @@
-"""What is counted and timed by OpenTelemetry; and that nothing which goes wrong there reaches a job."""
+"""The counts and times of OpenTelemetry; an error there reaches no job."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class BrokenPropagator:
 
 
 class OddPropagator(BrokenPropagator):
-    """What it writes, no store would take; what it reads is nonsense."""
+    """It writes values that no store accepts, and reads nonsense."""
 
     def inject(self, carrier: Any, *args: Any, **kwargs: Any) -> None:
         carrier.update(odd="a\x00b\ud800", big="x" * 100_000, traceparent=TRACEPARENT)

@@ -1,4 +1,4 @@
-"""What people ask of jobs that a worker has (P1): it reaches them at once, and decides how they end."""
+"""Requests for jobs that a worker runs (P1) reach them at once, and decide how they end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settling: what ends together goes out together, and one that the database refuses holds up no other."""
+"""Settling: jobs that end together are settled together, and one that the database refuses delays no other."""
 
 from __future__ import annotations
 

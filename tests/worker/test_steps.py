@@ -1,4 +1,4 @@
-"""Durable steps: what was done is done, whatever becomes of the attempt, and every attempt sees the same of it."""
+"""Durable steps: a step that ended is not run again, however its attempt ends, and every attempt sees its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upkeep: what dead workers left is taken over, what waits is let go, what is old goes, however busy the worker is."""
+"""Maintenance reaps jobs of dead workers, promotes jobs that wait and prunes old ones, even in a busy worker."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class PlacingTests(TestCase):  # type: ignore[misc]
 
 
 class ShippingTests(TransactionTestCase):  # type: ignore[misc]
-    """With a worker, which has connections of its own."""
+    """With a worker, which opens its connections itself."""
 
     def test_an_order_is_shipped(self) -> None:
         Item.objects.create(name="lamp", stock=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-#: By command: what a user types after it.
+#: By command: the words that a user types after it.
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "worker": (
         "shop:app --concurrency 20 --queue billing --queue mail=4",

@@ -88,7 +88,7 @@ def _how(job: Job[Any] | None, ended: AttemptRecord | None, outcome: str, ran: R
 
 
 def _next(job: Job[Any], app: str) -> str:
-    """What happens to the job next, and what the operator can do."""
+    """The next step of the job, and how the operator can change it."""
     here, resume = f"relet run {app} {job.id}", f"relet jobs {app} resume {job.id}"
     if job.state is State.PENDING:
         wait = f"in {output.until(job.run_at)}" if job.awaits is None else f"once signal {job.awaits} arrives"

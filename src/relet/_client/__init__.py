@@ -1,1 +1,1 @@
-"""What a program can do with its jobs: the client, sync and async."""
+"""The client, sync and async: a program's access to its jobs."""

@@ -29,7 +29,7 @@ class BulkResult(Struct, frozen=True):
 
 
 class Bulk(Struct, frozen=True):
-    """What to do to which jobs. `filters`: as the caller wrote them, for the audit trail."""
+    """A verb and the jobs to apply it to. `filters`: as the caller wrote them, for the audit trail."""
 
     verb: BulkVerb
     where: Filter

@@ -1,4 +1,4 @@
-"""What a program does with its jobs. `AsyncClient` has the same names and signatures.
+"""The client: a program's access to its jobs. `AsyncClient` has the same names and signatures.
 
 Each method checks its arguments and runs one flow.
 """

@@ -12,7 +12,7 @@ from ..errors import InvalidInput
 
 
 class QueueLimits(Struct, frozen=True, kw_only=True):
-    """What to change: UNSET stays as it is, None removes a limit."""
+    """A change of limits. UNSET keeps a limit as it is, None removes it."""
 
     queue: str | None
     max_running: int | UnsetType | None = UNSET

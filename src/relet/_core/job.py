@@ -62,7 +62,7 @@ class AttemptOutcome(StrEnum):
 
 
 class Wait(StrEnum):
-    """What a pending job waits for: one condition at a time, in this order."""
+    """The condition that a pending job waits for: one at a time, in this order."""
 
     JOBS = "jobs"  # the chains that it depends on
     TIME = "time"  # its run_at
@@ -193,7 +193,7 @@ class Job(Decodable, Generic[R_co], frozen=True, rename={"payload_json": "payloa
 
     @property
     def result(self) -> Any:
-        """What the handler returned, as plain JSON values; None if the job has not succeeded.
+        """The value that the handler returned, as plain JSON values; None if the job has not succeeded.
 
         `client.result` waits for it, and converts it to the task's return annotation.
         """

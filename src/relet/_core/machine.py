@@ -182,7 +182,7 @@ def reap(job: Running, random: float) -> Change:
 
 
 def pause(wait: Wait | None, time_ahead: bool, lines_up: bool) -> Wait | None:
-    """What a paused job waits for. If it waits for its target, it keeps its position, and later jobs wait behind it.
+    """The wait of a paused job. If it waits for its target, it keeps its position, and later jobs wait behind it.
 
     A job whose time has come counts as waiting for its target, even if no promoter has noticed that yet.
     """
@@ -190,7 +190,7 @@ def pause(wait: Wait | None, time_ahead: bool, lines_up: bool) -> Wait | None:
 
 
 def resume(waits_for_jobs: bool, time_ahead: bool, in_line: bool) -> Wait:
-    """What a resumed job waits for. `Wait.TIME` if nothing blocks it: its time is now, and the promoter queues it."""
+    """The wait of a resumed job. `Wait.TIME` if nothing blocks it: its time is now, and the promoter queues it."""
     if waits_for_jobs:
         return Wait.JOBS
     return Wait.TARGET if in_line and not time_ahead else Wait.TIME
@@ -232,7 +232,7 @@ def _apply_request(job: Running, change: Change) -> Change:
 
 
 def decide_dependency(end: State | None, policy: OnDependencyFailure) -> Literal["free", "hold", "cancel"]:
-    """What a dependent does when a chain is in this state (None: deleted)."""
+    """The action of a dependent when a chain is in this state (None: deleted)."""
     if end is SUCCEEDED:
         return "free"
     if end in (FAILED, CANCELLED, None):

@@ -30,7 +30,7 @@ class Due(NamedTuple):
 
 
 class Definition(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a schedule enqueues, and when."""
+    """The job that a schedule enqueues, and when."""
 
     draft: Draft[Any]
     cron: str | None = None

@@ -1,4 +1,4 @@
-"""What workers report about themselves."""
+"""The reports of workers about themselves."""
 
 from __future__ import annotations
 

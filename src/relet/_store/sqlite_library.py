@@ -15,7 +15,7 @@ def has_wal_reset_bug() -> bool:
 
 
 def how_to_upgrade() -> str:
-    """What to do to get a newer SQLite here: it belongs to the system, or to this Python."""
+    """Advice how to get a newer SQLite here: it belongs to the system, or to this Python."""
     library = _shared_library()
     if library is not None:
         return f"upgrade the system's SQLite ({library}), or run a Python that brings its own"

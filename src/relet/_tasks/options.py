@@ -231,7 +231,7 @@ _JOB: dict[str, Check] = {
     "connection": _unchecked,  # the client finds out which driver it belongs to
     "tenant": lambda value: validate.text("tenant", value),
 }
-#: What to write in place of the options of other job queues.
+#: The options to use in place of those of other job queues.
 FOREIGN_OPTIONS = {
     "autoretry_for": "use retry_on=(SomeError, ...); without it, every exception is retried up to max_attempts",
     "dont_autoretry_for": "use fail_on=(SomeError, ...)",

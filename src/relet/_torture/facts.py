@@ -1,4 +1,4 @@
-"""What the shop does and the checker knows."""
+"""Facts that the shop and the checker share."""
 
 from __future__ import annotations
 

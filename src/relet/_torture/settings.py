@@ -37,7 +37,7 @@ class Settings(Struct, frozen=True):
 
     @property
     def prefix(self) -> str:
-        """What the names of tables begin with."""
+        """The prefix of table names."""
         return f"{self.schema}_" if self.is_sqlite else f'"{self.schema}".'
 
     def of_tenant(self) -> Settings:

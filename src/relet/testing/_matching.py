@@ -15,7 +15,7 @@ MAX_LISTED = 10
 
 
 class Expected:
-    """A job of a task with some arguments and options. What is not named does not matter."""
+    """A job of a task with some arguments and options. Options that are not named do not matter."""
 
     def __init__(self, task: ConfiguredTask[Any, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self._name = task._task.name
@@ -29,7 +29,7 @@ class Expected:
         return f"{self._name}({arguments})" + (f" with {options}" if options else "")
 
     def differences(self, job: Job[Any]) -> list[str]:
-        """What is different in this job, in words."""
+        """The differences of this job, in words."""
         found = []
         arguments = job.payload
         if isinstance(arguments, Encoded):

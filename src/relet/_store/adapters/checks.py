@@ -16,7 +16,7 @@ from ..query import Row
 from ..sqlite import SQLiteStore, is_busy
 from ..store import Store
 
-#: What a caller's connection is used for. Only reads are allowed outside a transaction, and take no lock.
+#: The use of a caller's connection. Only reads are allowed outside a transaction, and take no lock.
 Purpose = Literal["read", "write", "migrate"]
 
 

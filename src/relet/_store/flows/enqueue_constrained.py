@@ -66,7 +66,7 @@ class _Keys(Struct):
 
 
 class _Insertion(Struct, frozen=True):
-    """What the inserts of a batch need to know.
+    """Facts that the inserts of a batch need.
 
     `chains`: the chain of each id that a draft waits for. `doubtful`: ids that may exist already. `certain`: ids that
     become new jobs in this transaction. `insert_immediate`: for drafts that wait for nothing; None: insert all alike.

@@ -45,7 +45,7 @@ Nudges = dict[tuple[str, str], str | None]  # by kind and key: where to continue
 
 
 class _Plan(Struct):
-    """What one promotion has found so far."""
+    """The findings of one promotion so far."""
 
     promotes: bool = True  # False: jobs that become free are left to the next promotion
     due: list[Due] = field(default_factory=list)  # jobs that waited for others, and now for nothing
