@@ -294,6 +294,7 @@ class Simulation:
                 self.database.notifications_lost_until = now + seconds
                 self._note(fault, seconds)
             case "clock":
+                now = self.kernel.now = now + 1e-6  # what was recorded until now has an earlier time
                 self.offsets.append((now, self.offsets[-1][1] + (fault.size - 0.5) * 8 * LEASE))
                 self._note(fault, 0.0)
             case "reject":
