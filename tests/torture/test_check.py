@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from relet._torture.check import check
+from relet._torture.facts import SHUTDOWN_TIMEOUT
 from relet._torture.jobs import Jobs
 from relet._torture.load import Event, Loaded, Record
 from relet._torture.settings import Settings
@@ -212,6 +213,33 @@ def overlapping(recorder: Recorder) -> None:
     recorder.claim("x", OTHER)
     recorder.start("x", worker=OTHER)
     recorder.succeed("x")
+
+
+def released_after(recorder: Recorder, seconds: float) -> None:
+    """A worker gets SIGTERM, and releases a job whose handler does not end, which another worker starts (seed 103)."""
+    recorder.enqueue("x")
+    recorder.claim("x", HEALTHY, expires_at=20.0)
+    recorder.start("x", worker=HEALTHY)
+    recorder.now += 0.5
+    recorder.event("fault", kind="terminate", workers=[], seconds=0.0, signalled=13)
+    recorder.now += seconds
+    about = {"version": 1, "worker": HEALTHY, "outcome": "released", "expires_at": 20.0}
+    recorder.record("x", "attempts", "insert", {}, about)
+    recorder.change("x", state="queued", worker=None, token=None, expires_at=None)
+    recorder.claim("x", OTHER)
+    recorder.start("x", worker=OTHER)
+    recorder.succeed("x")
+
+
+def released_too_soon(recorder: Recorder) -> None:
+    released_after(recorder, SHUTDOWN_TIMEOUT - 1.0)
+
+
+def test_a_job_is_released_although_its_handler_does_not_end() -> None:
+    recorder = Recorder()
+    rightly(recorder)
+    released_after(recorder, SHUTDOWN_TIMEOUT + 1.0)
+    assert found(recorder) == set()
 
 
 def too_early(recorder: Recorder) -> None:
@@ -424,7 +452,8 @@ def never_ended(recorder: Recorder) -> None:
         (token_used_twice, "E"), (too_many_attempts, "F"), (reaped_early, "G"), (renewed_and_reaped, "G"),
         (reaped_without_a_fault, "H"), (reaped_long_after_a_fault, "H"), (result_of_a_former_owner, "I"),
         (ledger_of_a_former_owner, "J"),
-        (started_without_a_claim, "K"), (overlapping, "L"), (too_early, "M"), (above_the_limit, "N"),
+        (started_without_a_claim, "K"), (overlapping, "L"), (released_too_soon, "L"), (too_early, "M"),
+        (above_the_limit, "N"),
         (above_the_limit_of_a_group, "N"), (two_at_a_target, "O"), (cancelled_and_run, "P"), (two_of_a_key, "Q"),
         (two_in_a_window, "Q"), (never_ended, "R"),
         (started_after_its_lease, "S"), (without_successor, "T"), (without_follow_up, "T"),

@@ -147,8 +147,9 @@ def _overlaps(jobs: Jobs, id: str, starts: list[Event]) -> Iterator[Violation]:
         is_over = end is not None and end.at <= second.at + CLOCK
         attempt = jobs.attempts.get((id, first.fields["version"]))
         is_lost = attempt is not None and attempt.after["outcome"] == "lost"  # H judges whether a fault explains that
-        if not is_over and not is_lost and not jobs.is_excused(first.fields["worker"], first.at, second.at):
-            worker = first.fields["worker"]
+        worker = first.fields["worker"]
+        is_explained = is_lost or jobs.had_to_release(first) or jobs.is_excused(worker, first.at, second.at)
+        if not is_over and not is_explained:
             yield Violation("L", id, f"version {second.fields['version']} started while {worker} ran the one before")
 
 

@@ -54,6 +54,11 @@ class Intervals:
         return [one for one in self._sorted[first:last] if one[1] >= since - RECOVERY]
 
 
+    def began_within(self, since: float, until: float) -> bool:
+        """Whether one of them began within a time."""
+        return bisect_left(self._begins, since) < bisect_right(self._begins, until)
+
+
 class Jobs:
     """The history by job."""
 
@@ -157,6 +162,15 @@ class Jobs:
         that it does not know of the lease."""
         pid = pid_of(worker)
         return bool(self._signalled[pid].within(since, until) and self._disturbed[pid].within(since, until))
+
+    def had_to_release(self, start: Event) -> bool:
+        """Whether the worker released a job although its handler ran on: it had been told to end, had waited for the
+        handler, and had aborted it. A handler does not notice that while another one blocks the event loop."""
+        attempt = self.attempts.get((start.fields["job"], start.fields["version"]))
+        if attempt is None or attempt.after["outcome"] != "released":
+            return False
+        signals = self._signalled[pid_of(start.fields["worker"])]
+        return signals.began_within(start.at, self.local(attempt) - facts.SHUTDOWN_TIMEOUT)
 
     def could_reap(self, since: float, until: float) -> bool:
         """Whether a worker was undisturbed within a time for as long as it may take to reap: either in a row, or in
