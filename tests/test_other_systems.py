@@ -27,7 +27,7 @@ import os, select, signal, sys
 for name in ("fcntl", "resource", "termios", "tty", "pty", "pwd", "grp"):
     sys.modules[name] = None
 ABSENT = {
-    os: "fork forkpty register_at_fork killpg getpgrp setsid getuid sysconf pread set_blocking openpty",
+    os: "fork forkpty register_at_fork killpg getpgrp setsid getuid pread set_blocking openpty",
     select: "poll epoll",
     signal: "SIGKILL SIGCHLD SIGUSR1 SIGHUP SIGSTOP SIGCONT SIGWINCH SIGALRM pthread_kill pthread_sigmask setitimer",
 }
