@@ -74,4 +74,4 @@ def test_a_signature_and_an_example_of_a_guide_are_on_the_page_of_signatures() -
     text = entry(r"\bclient", relet.Client, "cancel")
     assert "cancel(job: AnyJob, /, *, chain: bool = False)" in " ".join(text.split())
     assert "client.cancel(" in text
-    assert "](guides/" in text
+    assert "\nFrom [" in text
