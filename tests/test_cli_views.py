@@ -230,8 +230,8 @@ def test_schedules_are_put(typed: CommandLine, shop: CliShop) -> None:
     [
         (("queues", "shop:app", "frobnicate"), "Unknown verb 'frobnicate': use one of list, pause, resume, limit."),
         (("queues", "shop:app", "pause"), "pause needs a queue name. List queues: relet queues shop:app"),
-        (("queues", "shop:app", "limit", "billing"), "limit_queue needs something to set"),
-        (("queues", "shop:app", "limit", "billing", "--rate", "5"), "a rate is so many jobs in so many seconds"),
+        (("queues", "shop:app", "limit", "billing"), "limit needs --max-running, --rate with --per, or --fair"),
+        (("queues", "shop:app", "limit", "billing", "--rate", "5"), "--rate needs --per, as in --rate 5 --per 60"),
         (("queues", "shop:app", "pause", "billing", "--fair"), "--fair works only with limit, not with pause."),
         (("queues", "shop:app", "pause", "two words"), "queue must be 1 to 128 letters"),
         (("schedules", "shop:app", "frobnicate"), "Unknown verb 'frobnicate': use one of list, show, put, pause"),

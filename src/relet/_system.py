@@ -18,7 +18,11 @@ from ._core.ids import make_id
 
 #: For job ids alone: no other code seeds it. Ids need not be secret, and os.urandom would take most of the time.
 _id_random = randomness.Random()  # noqa: S311 - ids are no secrets
-os.register_at_fork(after_in_child=_id_random.seed)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_id_random.seed)
+
+#: False on Windows: programs cannot be started with pipes of ours, nor killed together with those that they start.
+HAS_PROCESS_GROUPS = hasattr(os, "killpg")
 
 
 class Event(Protocol):

@@ -245,14 +245,16 @@ def _workflows(data: ExampleData) -> None:
         at, worker = data.now - ago + 0.3, "shop-2:4802:77be"
         claimed = data.claim("orders", at, worker)
         stock = json.dumps({"warehouse": "north", "lines": [{"sku": f"S-{n}", "count": n + 1} for n in range(3)]})
-        _keep(data, claimed, "step", "reserve_stock", at + 1.4, stock)
-        _keep(data, claimed, "step", "authorize_card", at + 4.1, '{"authorization": "auth_9f2c", "cents": 12900}')
+        _keep(data, claimed, "step", "reserve_stock", at + 1.4, stock, input=json.dumps({"order": order}), took=1.2)
+        _keep(data, claimed, "step", "authorize_card", at + 4.1, '{"authorization": "auth_9f2c", "cents": 12900}',
+              input='{"customer": "ada@example.com", "cents": 12900}', took=2.6)  # fmt: skip
         _keep(data, claimed, "sleep", "time to change the order", at + 4.1, seconds=300.0)
         data.settle(claimed, Snoozed(300.0), at + 4.2)
         at += 304.5
         data.promote(at)
         claimed = data.claim("orders", at, worker)
-        _keep(data, claimed, "step", "check_fraud", at + 2.2, '{"score": 0.83, "needs_approval": true}')
+        _keep(data, claimed, "step", "check_fraud", at + 2.2, '{"score": 0.83, "needs_approval": true}',
+              input='{"authorization": "[hidden]"}', took=2.0)  # fmt: skip
         _keep(data, claimed, "wait", "approval", at + 2.3, seconds=86400.0)
         data.settle(claimed, Snoozed(86400.0, "approval"), at + 2.4)
         if approved:

@@ -11,7 +11,7 @@ from cryptography.fernet import Fernet
 from relet import App, State
 from relet._core.codecs import codec_of, note_of
 from relet._worker import processes
-from relet._worker.child import Command, Reply
+from relet._worker.child_messages import Command, Reply
 from relet.codecs import FernetCodec
 from tests.worker import codec_tasks
 from tests.worker.working import error_of, working

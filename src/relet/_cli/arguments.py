@@ -32,7 +32,9 @@ def add_app(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
 
 def add_words(parser: argparse.ArgumentParser, what: str, verbs: Iterable[str]) -> None:
     """Add a verb and its operands. The epilog of the parser explains them."""
-    parser.add_argument("words", nargs="*", metavar=f"VERB {what}", help="the action (default list); see below")
+    parser.add_argument(
+        "words", nargs="*", default=[], metavar=f"VERB {what}", help="the action (default list); see below"
+    )
     parser.set_defaults(verbs=tuple(verbs))
 
 

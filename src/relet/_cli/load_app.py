@@ -84,8 +84,8 @@ def who() -> str:
     """The name of the current user in the audit trail."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # in a container the user may have no name
-        user = str(os.getuid())
+    except (KeyError, OSError, ImportError):  # in a container the user may have no name
+        user = str(os.getuid()) if hasattr(os, "getuid") else "unknown"
     name = f"cli:{user}@{socket.gethostname()}"
     return "".join(letter if letter.isprintable() else "?" for letter in name)[:512]
 

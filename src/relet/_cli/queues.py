@@ -52,6 +52,8 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidInput(f"{verb} needs a queue name. List queues: relet queues {options.app}")
     if verb != "limit" and limits:
         raise InvalidInput(f"--{next(iter(limits)).replace('_', '-')} works only with limit, not with {verb}.")
+    if verb == "limit":
+        _check(limits)
     with opened(options) as (_, client):
         for name in names:
             _apply(client, verb, name, limits)
@@ -71,6 +73,16 @@ def _limits(options: argparse.Namespace) -> dict[str, Any]:
     nullable = {name: getattr(options, name) for name in ("max_running", "rate") if hasattr(options, name)}
     rest = {name: getattr(options, name) for name in ("per", "group", "fair")}
     return nullable | {name: value for name, value in rest.items() if value is not None}
+
+
+def _check(limits: dict[str, Any]) -> None:
+    """Refuse in the words of the command line what the client would refuse in those of Python."""
+    if limits.get("rate") is not None and "per" not in limits:
+        raise InvalidInput(f"--rate needs --per, as in --rate {limits['rate']} --per 60")
+    if "per" in limits and limits.get("rate") is None:
+        raise InvalidInput("--per needs --rate, as in --rate 100 --per 60")
+    if not limits.keys() & {"max_running", "rate", "fair"}:
+        raise InvalidInput("limit needs --max-running, --rate with --per, or --fair")
 
 
 def _list(client: Client, options: argparse.Namespace, names: list[str]) -> int:

@@ -19,6 +19,7 @@ import msgspec
 
 from .. import logs
 from .._core import validate
+from .._system import HAS_PROCESS_GROUPS
 from ..app import App
 from ..errors import ReletError
 from . import output
@@ -70,6 +71,8 @@ def run(options: argparse.Namespace) -> int:
     from .._torture.run import planned, torture
     from .._torture.settings import Settings
 
+    if not HAS_PROCESS_GROUPS:
+        raise CommandError("relet torture needs Linux or macOS: it kills and suspends processes")
     logs.configure("error", as_json=False)
     seconds = TIERS[options.tier]
     if options.seconds is not None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from .. import logs
+from .._system import HAS_PROCESS_GROUPS
 from .._worker import Worker
 from .._worker.signals import AT_ONCE, SignalPipe
 from .._worker.source_files import SourceFiles
@@ -112,6 +113,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_processes(options: argparse.Namespace) -> None:
+    if not HAS_PROCESS_GROUPS:
+        raise InvalidInput(
+            "--processes, --max-jobs, --max-rss and --reload need Linux or macOS. Start several workers instead."
+        )
     if not 1 <= options.processes <= 1000:
         raise InvalidInput(f"--processes must be from 1 to 1000, not {options.processes}")
     if options.until_idle:

@@ -50,7 +50,8 @@ def seconds(kind: str, value: object, *, minimum: float = 0.0, maximum: float = 
         value = value.total_seconds()
     if isinstance(value, int | float) and not isinstance(value, bool) and minimum <= value <= maximum:
         return float(value)
-    raise InvalidInput(f"{kind} must be seconds from {minimum:g} to {maximum:g}, not {value!r}")
+    hint = "; a timedelta will do, too" if isinstance(value, str) else ""
+    raise InvalidInput(f"{kind} must be seconds from {minimum:g} to {maximum:.10g}, not {value!r}{hint}")
 
 
 def timestamp(kind: str, value: object) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -91,7 +90,7 @@ def _read(app: App, story: Story, workers: list[WorkerProcess]) -> None:
 
 
 def _kill(app: App, story: Story, a: WorkerProcess) -> None:
-    os.kill(a.process.pid, signal.SIGKILL)
+    a.process.kill()
     a.process.wait()
     a.killed_at = time.monotonic()
     running = [job for job in app.client.jobs(state=State.RUNNING, limit=1000).jobs if a.holds(job.worker)]

@@ -31,6 +31,9 @@ OFTEN = 5  # times on one connection
 #: The row loader of each thread, which caches how each type is read. It needs no connection: all of them use UTF-8.
 _of_thread = threading.local()
 
+#: Windows has no poll. There the main thread waits in libpq, too, and a signal handler runs after the answer.
+_HAS_POLL = hasattr(select, "poll")
+
 #: By the text of a statement: the name under which it is prepared, or how often it was used.
 _prepared: WeakKeyDictionary[psycopg.Connection[Any], dict[str, bytes | int]] = WeakKeyDictionary()
 
@@ -40,7 +43,7 @@ def execute(raw: psycopg.Connection[Any], name: str, text: Text, params: dict[st
     values = [None if (value := params[each]) is None else encoded(value) for each in text.names]
     prepared = _prepared_name(raw, name, text.sql)
     connection = raw.pgconn
-    if threading.current_thread() is threading.main_thread():
+    if _HAS_POLL and threading.current_thread() is threading.main_thread():
         if prepared is None:
             connection.send_query_params(text.sql.encode(), values, result_format=pq.Format.BINARY)
         else:
@@ -65,7 +68,7 @@ def _new_loader() -> abc.Transformer:
 
 def command(raw: psycopg.Connection[Any], text: str) -> None:
     """Run statements that have no parameters and return nothing, such as BEGIN."""
-    if threading.current_thread() is threading.main_thread():
+    if _HAS_POLL and threading.current_thread() is threading.main_thread():
         raw.pgconn.send_query(text.encode())
         _succeeded(raw, _await_answer(raw.pgconn))
     else:

@@ -27,55 +27,20 @@ import msgspec
 from .. import logs
 from .._attempts.attempt import Attempt
 from .._attempts.runtime import AttemptRuntime
-from .._core.job import Claimed, Outcome, Progress, Raised, Released, Snoozed, Succeeded
+from .._core.job import Outcome, Raised, Released
 from .._core.text import type_name
 from .._store.store import Store
 from .._system import SYSTEM
 from .._tasks.task import Task, TaskRegistry
 from ..app import App
 from ..errors import Aborted, UnknownTask
+from .child_messages import Command, Reply, Setup
 from .invoke import call_async, call_plain
 from .resources import ResourceValues
 
 R = TypeVar("R")
 
 MAIN = "__relet_main__"
-
-
-class Setup(msgspec.Struct):
-    """The first line that the child reads."""
-
-    path: list[str]  # sys.path
-    main: str | None  # the file of the program, if that may define tasks itself
-    log_level: str
-    log_json: bool
-
-
-class Command(msgspec.Struct, omit_defaults=True):
-    """A line from the worker: run a job, take over a new deadline, abort the handler, or end."""
-
-    module: str | None = None  # run a job: the module that defines its task
-    job: Claimed | None = None
-    tenant: str | None = None
-    worker: str = ""
-    token: str | None = None  # of the lease that a deadline or an abort concerns
-    context: str | None = None  # the trace context for the handler, if the app is instrumented
-    deadline: float | None = None  # of the lease, or, after a renewal, its new one
-    abort: str | None = None  # the reason
-    end: bool = False  # close the resources and exit: there are no more jobs
-
-
-class Reply(msgspec.Struct, omit_defaults=True):
-    """A line from the child: the handler begins, its progress, or the outcome of the attempt."""
-
-    begun: bool = False
-    completing: bool = False  # the handler is about to complete the job in its transaction
-    progress: Progress | None = None
-    kind: str | None = None  # a key of KINDS, with the outcome
-    outcome: msgspec.Raw = msgspec.Raw()
-
-
-KINDS: Mapping[str, type[Outcome]] = {kind.__name__: kind for kind in (Succeeded, Raised, Snoozed, Released)}
 
 
 class Child:

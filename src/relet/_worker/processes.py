@@ -24,10 +24,10 @@ import msgspec
 from .. import logs
 from .._attempts.completion import Completion
 from .._core.job import Outcome, Raised
-from .._system import SYSTEM, Event
+from .._system import HAS_PROCESS_GROUPS, SYSTEM, Event
 from .._tasks.task import Task
 from ..errors import InvalidInput
-from .child import KINDS, Command, Reply, Setup
+from .child_messages import KINDS, Command, Reply, Setup
 from .execution import Execution
 from .executors import Begin, Threaded
 
@@ -240,8 +240,12 @@ def worker_pipe() -> int:
     return read_end
 
 
-def check_importable(task: Task[..., Any]) -> None:
-    """Raise InvalidInput for a task that a child process could not import."""
+def check_process(task: Task[..., Any]) -> None:
+    """Raise InvalidInput for a task that a child process could not run."""
+    if task.process and not HAS_PROCESS_GROUPS:
+        raise InvalidInput(
+            f"task {task.name} has process=True, which needs Linux or macOS: remove it, and a thread runs the handler"
+        )
     if task.process and "<locals>" in task.__qualname__:
         raise InvalidInput(
             f"task {task.name} has process=True, but {task.__qualname__} is made inside a function, where another "

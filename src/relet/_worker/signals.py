@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT, read from a pipe by a thread.
+"""SIGTERM, SIGINT and, on Windows, SIGBREAK, read from a pipe by a thread.
 
 A signal handler in Python runs between two instructions of the main thread, which may hold any lock at that moment.
 Here the signal handler does nothing. A thread that has no locks reads from a pipe which signals arrived.
@@ -15,7 +15,8 @@ from contextlib import contextmanager
 
 from .._system import SYSTEM
 
-STOPS = (signal.SIGTERM, signal.SIGINT)
+#: SIGBREAK is Ctrl-Break, the one signal that another program can send to a process on Windows.
+STOPS = tuple(signal.Signals[name] for name in ("SIGTERM", "SIGINT", "SIGBREAK") if name in signal.Signals.__members__)
 
 #: Signals within so many seconds count as one: the command `timeout` signals a process and then its process group.
 AT_ONCE = 0.5

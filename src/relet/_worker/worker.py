@@ -38,11 +38,11 @@ from .garbage import frozen_heap
 from .heartbeat import BEATS_PER_LEASE
 from .lease_table import LeaseTable
 from .meter import Meter
-from .processes import CLOSE_TIMEOUT, InProcesses, check_importable
+from .processes import CLOSE_TIMEOUT, InProcesses, check_process
 from .quarantine import Quarantine
 from .reconnect import MIN_GRACE, ReapGuard
 from .resources import WorkerResources
-from .rss import resident_bytes
+from .rss import is_measured, resident_bytes
 from .session import StoreSession, slots_by_queues
 from .signals import stop_on_signals
 from .timers import Timers
@@ -103,13 +103,15 @@ class Worker:
                 "this app has no tasks, so a worker has nothing to do; import the modules that define them"
             )
         for task in app.tasks.values():
-            check_importable(task)
+            check_process(task)
         _resources_of(app)  # refuses those that cannot be made
         self.name = validate.text("name", name or socket.gethostname())
         self.id = ""  # its name in the store, unique; made when it runs
         self._app = app
         self._shutdown_timeout = validate.seconds("shutdown_timeout", shutdown_timeout)
         self._max_jobs = None if max_jobs is None else validate.integer("max_jobs", max_jobs, 1, 2**62)
+        if max_rss is not None and not is_measured():
+            raise InvalidInput("max_rss needs Linux or macOS: this system does not report the memory of a process")
         self._max_rss = None if max_rss is None else validate.integer("max_rss", max_rss, 1, 2**40)
         self._settings = Settings(
             lease=validate.seconds("lease", lease, minimum=0.1, maximum=DAY),

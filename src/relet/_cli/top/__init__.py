@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import fields
+from importlib.util import find_spec
 from typing import Any
 
 from ..._client.client import Client
@@ -74,6 +75,8 @@ def _as_json(client: Client) -> int:
 
 
 def _live(client: Client) -> int:
+    if find_spec("termios") is None:
+        raise CommandError("the live view needs a terminal of Linux or macOS; relet top --once prints one page")
     from .poller import Poller
     from .state import TopState
     from .terminal import Terminal

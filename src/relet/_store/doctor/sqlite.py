@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 from ..._core.finding import Finding
 from ..._core.text import size
@@ -160,11 +160,16 @@ def _pages() -> Flow[Pages]:
     return Pages(journal, page, number, free)
 
 
+def _read_at(file: BinaryIO, at: int, length: int) -> bytes:
+    _ = file.seek(at)
+    return file.read(length)
+
+
 def _wal(path: Path) -> tuple[int, int]:
     """The size of the write-ahead log, and how much of it is in use."""
     try:
         with path.open("rb") as file:
             whole = os.fstat(file.fileno()).st_size
-            return whole, judge_file.wal_in_use(lambda at, length: os.pread(file.fileno(), length, at), whole)
+            return whole, judge_file.wal_in_use(partial(_read_at, file), whole)
     except FileNotFoundError:
         return 0, 0
