@@ -53,7 +53,6 @@ class Intervals:
         last = bisect_right(self._begins, until + CLOCK)
         return [one for one in self._sorted[first:last] if one[1] >= since - RECOVERY]
 
-
     def began_within(self, since: float, until: float) -> bool:
         """Whether one of them began within a time."""
         return bisect_left(self._begins, since) < bisect_right(self._begins, until)
