@@ -35,6 +35,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "audit": ("shop:app --limit 20",),
     "top": ("shop:app", "shop:app --once"),
     "web": ("shop:app --port 8470", "shop:app --host 0.0.0.0 --host-name jobs.example.com --proxy 10.0.0.2"),
+    "gateway": ("shop:app --port 8480", "shop:app --host 0.0.0.0 --tokens /etc/relet/workers.toml"),
     "torture": ("", "postgresql://shop@db/scratch --tier M --restart 'docker restart -t 0 db'"),
     "doctor": ("shop:app", "shop:app --json"),
     "prune": ("shop:app --keep-finished 7d --keep-failed 30d",),

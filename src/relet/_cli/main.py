@@ -22,6 +22,7 @@ from . import (
     enqueue,
     erase,
     examples,
+    gateway,
     history,
     jobs,
     migrate,
@@ -41,7 +42,7 @@ from . import (
 from .load_app import CommandError
 
 COMMANDS = (
-    worker, enqueue, jobs, run, queues, workers, check, targets, schedules, history, top, web, doctor, prune, erase,
+    worker, enqueue, jobs, run, queues, workers, check, targets, schedules, history, top, web, gateway, doctor, prune, erase,
     migrate, backup, completion, bench, torture, demo,
 )  # fmt: skip
 

@@ -52,8 +52,8 @@ def run(options: argparse.Namespace) -> int:
     (app.client if options.tenant is None else app.client.tenant(options.tenant)).count(
         limit=1
     )  # fail now if the store cannot be read
-    with _listening(options.host, options.port) as listener:
-        print(f"relet web: http://{_url_host(options.host)}:{options.port}/", file=sys.stderr)
+    with listening(options.host, options.port) as listener:
+        print(f"relet web: http://{url_host(options.host)}:{options.port}/", file=sys.stderr)
         web = create_app(
             app,
             hosts=[*LOCAL, options.host, *options.host_name],
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -77,10 +77,10 @@ def _listening(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listener.close()
         raise CommandError(
-            f"Cannot listen on {_url_host(host)}:{port} ({error}). Choose another --host or --port."
+            f"Cannot listen on {url_host(host)}:{port} ({error}). Choose another --host or --port."
         ) from None
     return listener
 
 
-def _url_host(host: str) -> str:
+def url_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host

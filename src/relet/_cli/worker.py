@@ -70,6 +70,8 @@ def add_to(commands: Any) -> None:
     )
     add("--rest", type=float, default=0.0, metavar="S", help="seconds that a slot pauses between two jobs (default 0)")
     add("--tenant", action="append", metavar="NAME=SLOTS", help="serve this tenant with SLOTS slots; repeatable")
+    add("--gateway", action="append", metavar="URL", help="reach the store through this gateway, with the token in "
+        "RELET_GATEWAY_TOKEN, in place of a connection to the database; repeatable: the next one when it fails")  # fmt: skip
     add("--max-jobs", type=int, metavar="N", help="replace a process after N jobs")
     add("--max-rss", type=int, metavar="MIB", help="replace a process that uses more memory than this")
     add("--until-idle", action="store_true", help="stop when no job can run now")
@@ -104,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
     recycled = options.max_jobs is not None or options.max_rss is not None
     if options.supervisor_pipe is None and (options.processes != 1 or recycled):
         _check_processes(options)
-        for tenant in worker.tenants:
+        for tenant in worker.tenants if options.gateway is None else ():
             with suppress(StoreUnavailable, StoreBusy):  # the children wait until the store is available
                 app._store(tenant).reach()  # report a permanent error once, not in every child
         app.close()
@@ -139,6 +141,7 @@ def make_worker(app: App, options: argparse.Namespace) -> Worker:
         tenants=tenants,
         max_jobs=options.max_jobs,
         max_rss=options.max_rss,
+        gateway=options.gateway,
     )
 
 

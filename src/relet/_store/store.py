@@ -71,6 +71,7 @@ class Store(ABC):
     dialect: Dialect
     where: str  # the URL without its password, for messages
     skips_locked: bool  # a claim skips rows that are locked
+    is_remote = False  # a gateway runs the flows of a worker, and does the maintenance
     prune_at_once: int  # rows deleted in one transaction: few, so that no claim waits for long
     quoted: str = ""  # the schema as it is written in statements
     clock: Clock | None = None  # None: the database's clock

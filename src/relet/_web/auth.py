@@ -12,13 +12,13 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import InvalidInput
 
-Role = Literal["read", "operate"]
+Role = Literal["read", "operate", "work"]
 Tokens = str | Mapping[str, str]
 
 COOKIE = "relet_session"
@@ -29,11 +29,15 @@ MAX_CLOCK_DIFFERENCE = 86400.0  # seconds: the largest assumed difference betwee
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """An authenticated user, named by their token. `session` is set for browser sessions and signs their forms."""
+    """An authenticated user, named by their token. `session` is set for browser sessions and signs their forms.
+
+    `queues`: those that the token of workers is limited to.
+    """
 
     name: str
     role: Role
     session: str | None = None
+    queues: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,10 @@ class _Key:
     name: str
     role: Role
     digest: bytes
+    queues: frozenset[str] | None = None
+
+    def __repr__(self) -> str:
+        return f"<token of {self.name}>"
 
     def sign(self, purpose: str, text: str) -> str:
         signature = hmac.new(self.digest, f"relet {purpose}\0{text}".encode(), "sha256").digest()
@@ -53,10 +61,17 @@ class TokenAuth:
     """The tokens of a server, and the sessions signed with them."""
 
     def __init__(
-        self, *, operate: Tokens | None = None, read: Tokens | None = None, clock: Callable[[], float] = time.time
+        self,
+        *,
+        operate: Tokens | None = None,
+        read: Tokens | None = None,
+        work: Tokens | None = None,
+        queues: Mapping[str, Iterable[str]] | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
+        """`work`: tokens of workers, which a gateway serves. `queues`: those that a token is limited to, by name."""
         self._clock = clock
-        self._keys = [*_keys("operate", operate or {}), *_keys("read", read or {})]
+        self._keys = [*_keys("operate", operate or {}), *_keys("read", read or {}), *_keys("work", work or {}, queues)]
         if not self._keys:
             raise InvalidInput("A token is required: pass operate=..., read=..., or both.")
         names = [key.name for key in self._keys]
@@ -68,7 +83,7 @@ class TokenAuth:
         digest, found = _digest(token), None
         for key in self._keys:
             if hmac.compare_digest(key.digest, digest):
-                found = Principal(key.name, key.role)
+                found = Principal(key.name, key.role, queues=key.queues)
         return found
 
     def open_session(self, principal: Principal) -> str:
@@ -110,7 +125,7 @@ class TokenAuth:
         return next((key for key in self._keys if key.name == name), None)
 
 
-def _keys(role: Role, tokens: Tokens) -> list[_Key]:
+def _keys(role: Role, tokens: Tokens, queues: Mapping[str, Iterable[str]] | None = None) -> list[_Key]:
     by_name = {role: tokens} if isinstance(tokens, str) else dict(tokens)
     for name, token in by_name.items():
         if not isinstance(token, str) or len(token) < SHORTEST_TOKEN:
@@ -119,7 +134,8 @@ def _keys(role: Role, tokens: Tokens) -> list[_Key]:
             )
         if not name or not name.isprintable() or len(name) > 100:
             raise InvalidInput(f"A token's name must be 1 to 100 printable characters, not {name!r}.")
-    return [_Key(name, role, _digest(token)) for name, token in by_name.items()]
+    scopes = {name: frozenset(names) for name, names in (queues or {}).items()}
+    return [_Key(name, role, _digest(token), scopes.get(name)) for name, token in by_name.items()]
 
 
 def _digest(token: str) -> bytes:

@@ -56,9 +56,17 @@ class Proxies:
 class Connections:
     """The open connections of one server, oldest first."""
 
-    def __init__(self, proxies: Proxies | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        proxies: Proxies | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        most: int = MAX_CONNECTIONS,
+        per_address: int = MAX_PER_ADDRESS,
+    ) -> None:
         self.proxies = proxies or Proxies()
         self._clock = clock
+        self._most, self._per_address = most, per_address
         self._by_address: dict[str, dict[Guarded, None]] = {}  # dictionaries keep the order
         self._all: dict[Guarded, None] = {}
 
@@ -71,13 +79,13 @@ class Connections:
         if new.peer not in self.proxies:
             unauthenticated = [one for one in same_address if one.is_unauthenticated]
             late = self._clock() - TIME_TO_AUTHENTICATE
-            if unauthenticated and len(same_address) >= MAX_PER_ADDRESS:
+            if unauthenticated and len(same_address) >= self._per_address:
                 self._close(unauthenticated[0])
-            elif len(same_address) >= MAX_PER_ADDRESS:
+            elif len(same_address) >= self._per_address:
                 return False
             elif sum(one.since <= late for one in unauthenticated) >= MAX_UNAUTHENTICATED_PER_ADDRESS:
                 self._close(unauthenticated[0])
-        if len(self._all) >= MAX_CONNECTIONS:
+        if len(self._all) >= self._most:
             oldest = next((one for one in self._all if one.is_unauthenticated), None)
             if oldest is None:
                 return False

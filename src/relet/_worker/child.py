@@ -29,6 +29,8 @@ from .._attempts.attempt import Attempt
 from .._attempts.runtime import AttemptRuntime
 from .._core.job import Outcome, Raised, Released
 from .._core.text import type_name
+from .._remote.channel import Gateways
+from .._remote.store import RemoteStore, Session
 from .._store.store import Store
 from .._system import SYSTEM
 from .._tasks.task import Task, TaskRegistry
@@ -46,7 +48,8 @@ MAIN = "__relet_main__"
 class Child:
     """The child's end of the pipes. Its main thread runs handlers; another thread reads commands."""
 
-    def __init__(self, commands: IO[bytes], replies: IO[bytes]) -> None:
+    def __init__(self, commands: IO[bytes], replies: IO[bytes], setup: Setup) -> None:
+        self._gateways = Gateways(setup.gateways, setup.gateway_token) if setup.gateways else None
         self._commands = commands
         self._replies = replies
         self._lock = SYSTEM.lock()
@@ -74,7 +77,7 @@ class Child:
         attempt._report = lambda progress: self._send(Reply(progress=progress))
         try:
             task = find_task(command.module, job.task)
-            store = _store_of(task, command.tenant)
+            store = self._store_of(task, command)
             AttemptRuntime(store, task, attempt, lambda: self._send(Reply(completing=True)))
             attempt._resources = self._made_resources(task)
             self._attempt = attempt
@@ -92,6 +95,15 @@ class Child:
         except Exception as error:
             why = f"the process could not run {job.task}: {type(error).__name__}: {error}"
             return Raised(why, error_type=type_name(type(error)))
+
+    def _store_of(self, task: Task[..., Any], command: Command) -> Store:
+        """The store of the app that this process has imported, or the one behind the worker's gateway."""
+        assert isinstance(task.app, App)  # noqa: S101 - no other class makes tasks that a worker runs
+        if self._gateways is None or command.job is None:
+            return task.app._store(command.tenant)
+        session = Session(self._gateways, command.worker)
+        session.hold(command.job)
+        return RemoteStore(session)
 
     def _made_resources(self, task: Task[..., Any]) -> Mapping[Any, Any] | None:
         """The resources that the handler takes, made in this process when the first handler takes them."""
@@ -163,12 +175,6 @@ async def _run_async(task: Task[..., Any], attempt: Attempt, store: Store, withi
         store.leave_loop()
 
 
-def _store_of(task: Task[..., Any], tenant: str | None) -> Store:
-    """The store of the app that this process has imported."""
-    assert isinstance(task.app, App)
-    return task.app._store(tenant)
-
-
 def find_task(module: str, name: str) -> Task[..., Any]:
     """Import the module that defines a task's function, and find the task in it or in its app."""
     imported = _main_module() if module == "__main__" else importlib.import_module(module)
@@ -200,7 +206,7 @@ def main(read_commands: int, write_replies: int, worker_pipe: int) -> None:
     sys.path[:] = setup.path
     logs.configure(setup.log_level, as_json=setup.log_json)
     sys.argv[:] = [setup.main or sys.argv[0]]
-    Child(commands, replies).work()
+    Child(commands, replies, setup).work()
     logging.shutdown()
     sys.stdout.flush()
     os._exit(0)  # threads that handlers have started do not delay the exit

@@ -19,6 +19,8 @@ class Setup(msgspec.Struct):
     main: str | None  # the file of the program, if that may define tasks itself
     log_level: str
     log_json: bool
+    gateways: list[str] = []  # the URLs, if the worker reaches the store by these
+    gateway_token: str = ""
 
 
 class Command(msgspec.Struct, omit_defaults=True):

@@ -70,13 +70,13 @@ class ClaimCursor:
         """
         positions: dict[str, list[tuple[int, int]]] = {queue: [] for queue in queues}
         for job in jobs:
-            positions[job.queue].append(job.rank_and_seq)
+            positions.setdefault(job.queue, []).append(job.rank_and_seq)  # a gateway may know more queues
         for queue, claimed in positions.items():
             self._record(queue, claimed, elapsed, now)
         return any(self._queues[queue].last_was_slow for queue in queues)
 
     def _record(self, queue: str, positions: list[tuple[int, int]], elapsed: float | None, now: float) -> None:
-        memory = self._queues[queue]
+        memory = self._queues.setdefault(queue, _Queue())
         was_hidden = bool(memory.marks) and any(seq <= memory.marks.get(rank, 0) for rank, seq in positions)
         furthest = dict(sorted(positions))  # the last seq of each rank
         memory.recent.extend((now, rank, seq) for rank, seq in furthest.items())

@@ -14,7 +14,7 @@ import atexit
 import logging
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from .._core.validate import Seconds
@@ -43,6 +43,8 @@ class WorkerOptions(TypedDict, total=False):
     keep_payloads: Seconds | None
     keep_failed: Seconds
     name: str | None
+    gateway: str | Sequence[str] | None
+    gateway_token: str | None
 
 
 class EmbeddedWorker:

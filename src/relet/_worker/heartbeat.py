@@ -17,6 +17,7 @@ from .._core.job import Lease, Released, Request, State
 from .._store.flows import inspect, settle
 from .._store.flows import lease as flows
 from .._store.flows.lease import Renewal
+from .._store.flows.losses import losses
 from ..errors import AbortReason
 from ..events import Renewed
 from .context import WorkerContext
@@ -118,19 +119,12 @@ class Heartbeat:
 
     def _lose(self, executions: Sequence[Execution]) -> None:
         """Abort handlers whose leases are lost, with the reason that the state of their jobs shows."""
-        settled = self._store.run(settle.find_settled, [one.lease for one in executions])
+        why = self._store.run(losses, {one.lease: one.job.version for one in executions})
         for execution in executions:
-            if execution.lease in settled:  # by its handler, which may go on: a settled job has no lease to lose
+            reason = why[execution.lease]
+            if reason == "settled":  # by its handler, which may go on: a settled job has no lease to lose
                 execution.attempt.deadline = math.inf
-        lost = [one for one in executions if one.lease not in settled]
-        jobs = self._store.run(inspect.get_many, [one.job.id for one in lost])
-        for execution in lost:
-            job = jobs.get(execution.job.id)
-            reason: AbortReason = "lease_lost"
-            if job is None:
-                reason = "deleted"
-            elif job.state is State.SUCCEEDED and job.version == execution.job.version:
-                reason = "completed"
+                continue
             if execution.is_settling:
                 continue  # the settler has its outcome, which is why the row is no longer running
             what = (execution.task.name, execution.job.id, reason)

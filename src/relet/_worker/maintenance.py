@@ -73,6 +73,11 @@ class Maintenance:
             self.find_ready_groups: 0.0,
         }
 
+    def allow_for(self, *, shortest: float, longest: float) -> None:
+        """Keep a pulse for leases of other lengths than this worker's: they are renewed by way of this process."""
+        self._gap = lease.pulse_gap(shortest)
+        self._grace = max(longest / BEATS_PER_LEASE, MIN_GRACE)
+
     def start(self) -> None:
         self.loop.start()
         self.pruner.loop.start()
@@ -220,3 +225,18 @@ class Maintenance:
             return self._reconnecting.stopped_by(stop).run(flows.work_ahead).expired
         except Stopped:
             return False
+
+
+class NoMaintenance(Maintenance):
+    """In a worker behind a gateway, which does the maintenance. The progress of handlers is stored as usual."""
+
+    def __init__(self, context: WorkerContext, store: ReconnectingStore) -> None:
+        super().__init__(context, store)
+        self._due = {self.progress: 0.0, self.check: math.inf}
+
+    def start(self) -> None:
+        self.loop.start()
+
+    def check(self) -> float:
+        """A wake-up makes it due, and there is nothing to check."""
+        return math.inf

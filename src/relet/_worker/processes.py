@@ -28,6 +28,7 @@ from .._system import HAS_PROCESS_GROUPS, SYSTEM, Event
 from .._tasks.task import Task
 from ..errors import InvalidInput
 from .child_messages import KINDS, Command, Reply, Setup
+from .._remote.channel import Gateways
 from .execution import Execution
 from .executors import Begin, Threaded
 
@@ -47,6 +48,7 @@ class InProcesses(Threaded):
         self._idle: list[ChildProcess] = []
         self._lock = SYSTEM.lock()
         self._closed = False
+        self.gateways: Gateways | None = None  # by which handlers reach the store, if not by its URL
 
     def close(self) -> None:
         """End the idle children, once they have closed their resources. Busy ones are killed when aborted."""
@@ -85,7 +87,7 @@ class InProcesses(Threaded):
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        return ChildProcess(self._began)
+        return ChildProcess(self._began, self.gateways)
 
     def _take_back(self, child: ChildProcess) -> None:
         with self._lock:
@@ -101,7 +103,7 @@ class InProcesses(Threaded):
 class ChildProcess:
     """The worker's end of the pipes to one child."""
 
-    def __init__(self, began: Callable[[Execution], None]) -> None:
+    def __init__(self, began: Callable[[Execution], None], gateways: Gateways | None = None) -> None:
         self._began = began  # called when a handler begins: the start of a child takes a while
         read_commands, self._commands = os.pipe()
         self._replies, write_replies = os.pipe()
@@ -121,7 +123,11 @@ class ChildProcess:
         finally:
             os.close(read_commands)
             os.close(write_replies)
-        self._send(Setup(sys.path, _main_file(), *logs.configured()))
+        setup = Setup(sys.path, _main_file(), *logs.configured())
+        if gateways is not None:
+            setup.gateways = [one.where for one in gateways.addresses]
+            setup.gateway_token = gateways.token
+        self._send(setup)
 
     @property
     def is_usable(self) -> bool:

@@ -200,6 +200,7 @@ class Producer:
         leases.claims_in_flight.add(token)
         try:
             found = self._claim_from(scopes, token, want, slots, alone)
+            begin += found.waited
             executions = [self.execution(job, begin) for job in found.jobs]
             if executions:
                 leases.add(executions)

@@ -27,9 +27,12 @@ SIGN_OFF_WITHIN = 1.0  # seconds, so that the worker stops even if the database 
 
 
 def worker_facts(context: WorkerContext, slots: int) -> WorkerFacts:
-    """The description of a worker that is stored in its row, and stays the same while it runs."""
+    """The description of a worker that is stored in its row, and stays the same while it runs.
+
+    Without slots it runs no tasks: it is a gateway.
+    """
     queues = None if context.settings.queues is None else tuple(sorted(context.settings.queues))
-    host, pid, tasks = socket.gethostname(), os.getpid(), tuple(sorted(context.tasks))
+    host, pid, tasks = socket.gethostname(), os.getpid(), tuple(sorted(context.tasks)) if slots else ()
     return WorkerFacts(context.worker, host, pid, queues, slots, tasks, context.settings.lease, __version__)
 
 

@@ -15,7 +15,7 @@ from .context import Queues, WorkerContext
 from .execution import Execution
 from .heartbeat import Heartbeat
 from .loop import Loop
-from .maintenance import Maintenance
+from .maintenance import Maintenance, NoMaintenance
 from .producer import Producer
 from .quarantine import Quarantine
 from .reconnect import LONGEST_PAUSE, Outages, ReconnectingStore
@@ -42,7 +42,8 @@ class StoreSession:
         )
         self.settler = Settler(context, store)
         self.heartbeat = Heartbeat(context, heartbeat_store, shared)
-        self.maintenance = Maintenance(context, shared)
+        maintenance = NoMaintenance if context.store.is_remote else Maintenance
+        self.maintenance = maintenance(context, shared)
         self.producers = [
             Producer(context, store, shared, self.settler, quarantine, start, queues, number)
             for queues, number in slots_by_queues(context.settings.queues, slots)
@@ -50,6 +51,11 @@ class StoreSession:
         self.maintenance.on_queued = self._poll
         self.reporter = Reporter(context, shared, self.slots, lambda: self.running)
         self._is_started = False
+
+    @property
+    def where(self) -> str:
+        """The URL of the store, without a password, for messages."""
+        return self._context.store.where
 
     @property
     def slots(self) -> int:
@@ -154,6 +160,8 @@ class StoreSession:
         for store in (self._context.store, self._context.heartbeat_store):
             if store is not self._context.handler_store:
                 store.close()
+        if self._context.handler_store.is_remote:
+            self._context.handler_store.close()
 
     @property
     def _loops(self) -> list[Loop]:

@@ -14,7 +14,7 @@ import difflib
 import logging
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -24,6 +24,8 @@ from .._core import validate
 from .._core.job import Released, Snoozed
 from .._core.text import duration, listed
 from .._core.validate import Seconds
+from .._remote.channel import Gateways
+from .._remote.store import RemoteStore, Session
 from .._store.store import Store
 from .._system import SYSTEM, Event, System
 from .._tasks.resources import Resource
@@ -50,6 +52,7 @@ from .timers import Timers
 log = logging.getLogger("relet.worker")
 
 DAY = 86400.0
+GATEWAY_TOKEN = "RELET_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
 ABORT_TIMEOUT = 1.0  # seconds that an aborted handler has to end before its job is settled without it
 HURRIED_ABORT_TIMEOUT = 0.3  # the same after `stop` was called twice
 JOIN_TIMEOUT = 1.0  # seconds that threads have to end
@@ -77,7 +80,9 @@ class Worker:
     by tenant, in place of `concurrency`. `max_jobs`, `max_rss`: stop after so many jobs, or at so many MiB of memory.
     `keep_finished`, `keep_failed`: seconds until jobs that ended are deleted. `keep_payloads`: seconds until jobs that
     succeeded or were cancelled lose their payloads and results, while their history stays (None: with the job). `name`:
-    how its id begins, by default with the name of the host.
+    how its id begins, by default with the name of the host. `gateway`: the URL of a gateway, or several, by which it
+    reaches the store in place of a connection to the database; `gateway_token`: by default RELET_GATEWAY_TOKEN from the
+    environment.
     """
 
     def __init__(
@@ -97,6 +102,8 @@ class Worker:
         keep_payloads: Seconds | None = None,
         keep_failed: Seconds = 30 * DAY,
         name: str | None = None,
+        gateway: str | Sequence[str] | None = None,
+        gateway_token: str | None = None,
     ) -> None:
         if not app.tasks:
             raise InvalidInput(
@@ -132,6 +139,7 @@ class Worker:
                 validate.schema(tenant): validate.integer(f"the slots of tenant {tenant}", number, 1, 10_000)
                 for tenant, number in tenants.items()
             }
+        self._gateways = None if gateway is None else _gateways(gateway, gateway_token, tenants)
         self._system: System = SYSTEM
         self._now = self._system.monotonic
         self._timers = Timers(self._system)
@@ -160,6 +168,8 @@ class Worker:
         """
         if self._on_loop is not None:
             raise InvalidInput("a worker runs once; create another one")
+        if until_idle and self._gateways is not None:
+            raise InvalidInput("until_idle needs a connection to the database, which a worker with a gateway has not")
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
         self.id = f"{self.name}:{os.getpid()}:{self._system.new_token()[:8]}"
@@ -172,7 +182,7 @@ class Worker:
             await self._wait_for(over)
         finally:
             self.returned.set()
-            for tenant in self._slots:
+            for tenant in self._slots if self._gateways is None else ():
                 self._app._store(tenant).leave_loop()
         if self._failure is not None:
             raise self._failure
@@ -276,13 +286,16 @@ class Worker:
 
     def _pause_if_restored(self, store: Store) -> None:
         """Start no job of a store that was restored from a dump, until an operator resumes its queues."""
+        if store.is_remote:
+            return  # the gateway does so
         client = Client(self._app, lambda _: store, None, f"worker {self.id}")
         found = pause_if_restored(client)
         if found is not None:
             log.error(RESTORED, client.where, found.running, found.queued, found.pending, extra={"worker": self.id})
 
     def _log_started(self, slots: int) -> None:
-        worker, where, lease = {"worker": self.id}, self._app._store().where, duration(self._settings.lease)
+        worker, lease = {"worker": self.id}, duration(self._settings.lease)
+        where = self._sessions[0].where
         log.info("Worker %s started: %d slots, lease %s, %s", self.id, slots, lease, where, extra=worker)
         queues = "all queues" if self._settings.queues is None else f"queues {', '.join(self._settings.queues)}"
         log.info("Serving %s; tasks: %s", queues, listed(sorted(self._app.tasks), NAMED_AT_START), extra=worker)
@@ -312,7 +325,7 @@ class Worker:
         store = heartbeat_store = None
         sessions = []
         for tenant, slots in self._slots.items():
-            handler_store = self._app._store(tenant)
+            handler_store = self._handler_store(tenant, slots)
             store = handler_store.with_own_connections(self._connections, like=store)
             silence = self._settings.lease / BEATS_PER_LEASE
             heartbeat_store = handler_store.with_own_connections(
@@ -329,6 +342,18 @@ class Worker:
             )  # fmt: skip
             sessions.append(StoreSession(context, quarantine, slots, self._begin))
         return sessions
+
+    def _handler_store(self, tenant: str | None, slots: int) -> Store:
+        """The store that handlers use through their attempts: the app's, or one behind a gateway."""
+        if self._gateways is None:
+            return self._app._store(tenant)
+        by_queues = slots_by_queues(self._settings.queues, slots)
+        session = Session(
+            self._gateways, self.id, serves_all=self._settings.queues is None,
+            slots=sum(number for _, number in by_queues), producers=len(by_queues),
+        )  # fmt: skip
+        self._in_processes.gateways = self._gateways
+        return RemoteStore(session)
 
     @property
     def _connections(self) -> int:
@@ -468,6 +493,12 @@ class Worker:
         while self._app._resources and self.is_stuck and self._now() < give_up and not self._hurrying.is_set():
             self._system.sleep(0.01)
         self._resources.close(CLOSE_TIMEOUT, HURRIED_ABORT_TIMEOUT)
+
+
+def _gateways(urls: str | Sequence[str], token: str | None, tenants: object) -> Gateways:
+    if tenants is not None:
+        raise InvalidInput("a gateway serves one tenant: start a gateway for each (--tenant), and a worker for each")
+    return Gateways([urls] if isinstance(urls, str) else list(urls), token or os.environ.get(GATEWAY_TOKEN, ""))
 
 
 def _resources_of(app: App) -> list[Resource]:

@@ -72,15 +72,18 @@ class Claim(Struct, frozen=True):
 
     `flags`: None if the claim did not read them. `again_in`: a rate is used up, and has room again in
     so many seconds; 0: the claim ended before it had read all groups.
-    `limited`: some jobs are from queues with limits, from which no more are taken than can start at once.
+    `limited`: some jobs are from queues with limits, from which no more are taken than can start at once. `waited`:
+    seconds that a gateway waited for jobs before it claimed these.
     """
 
     jobs: list[Claimed]
     flags: QueueFlags | None = None
     again_in: float | None = None
     limited: bool = False
+    waited: float = 0.0
 
     def __add__(self, other: Claim) -> Claim:
         soon = [one.again_in for one in (self, other) if one.again_in is not None]
         limited = self.limited or other.limited
-        return Claim(self.jobs + other.jobs, self.flags or other.flags, min(soon, default=None), limited)
+        flags = self.flags or other.flags
+        return Claim(self.jobs + other.jobs, flags, min(soon, default=None), limited, self.waited)

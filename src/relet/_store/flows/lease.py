@@ -65,6 +65,21 @@ def pending_requests(leases: Sequence[Lease]) -> Flow[Renewal]:
     return answer
 
 
+@read_only
+def requested(workers: Sequence[str]) -> Flow[dict[str, dict[Lease, Request]]]:
+    """By worker, the requests to cancel or pause its jobs."""
+    found: dict[str, dict[Lease, Request]] = {}
+    for worker, id, token, request in (yield read("lease/requested", workers=list(workers))):
+        found.setdefault(worker, {})[Lease(id, token)] = request
+    return found
+
+
+@read_only
+def queues_of(ids: Sequence[str]) -> Flow[dict[str, str]]:
+    """The queues of jobs, by id, as far as they are stored."""
+    return dict((yield read("lease/queues_of", ids=list(ids))))
+
+
 def progress(reports: dict[Lease, Progress]) -> Flow[set[Lease]]:
     """Store the progress that handlers reported. Returns the leases for which it was stored: lost ones and locked rows
     are skipped."""

@@ -1,0 +1,270 @@
+"""Long polls: workers wait for jobs, and the gateway claims for one of them at a time.
+
+Workers with the same tasks and queues wait in one line. A notification, or the next poll, makes one claim for the
+worker that has waited longest. Only if that claim was filled, there may be more jobs, and the next worker has its turn.
+So a notification costs one statement, however many workers wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from .._core.job import Lease, Released
+from .._remote.wire import MAX_WAIT, ClaimIn
+from .._store.flows import maintenance, settle
+from .._store.flows.claim_scope import Claim
+from .._store.query import Notify
+from ..errors import ReletError
+from .context import GatewayContext, log
+from .line import Line, answer
+
+POLL_EVERY = 1.0  # seconds between two claims of a line while no notification comes
+NOTIFY_FOR = 5.0  # seconds that enqueuing processes notify after a gateway has asked for it
+NOTIFY_EVERY = 0.02  # seconds between two notifications that a limit has room
+MAX_LINES = 1000
+
+Key = tuple[tuple[str, ...], tuple[str, ...] | None]
+
+
+class Waiter:
+    """A claim that has not been answered yet."""
+
+    def __init__(self, asked: ClaimIn, worker: str, arrived: float) -> None:
+        self.asked, self.worker, self.arrived = asked, worker, arrived
+        self.until = arrived + min(asked.wait, MAX_WAIT)
+        self.future: asyncio.Future[tuple[Claim, float]] = asyncio.get_running_loop().create_future()
+        self.was_tried = False  # a claim that began after its arrival has found nothing
+        self.is_gone = False  # the client has closed the connection
+
+
+class WaitingLine:
+    """The workers that wait with the same tasks and queues."""
+
+    def __init__(self, claims: Claims, line: Line) -> None:
+        self._claims, self.line = claims, line
+        self._now = claims.context.system.monotonic
+        self._waiters: list[Waiter] = []
+        self._claimed_for: list[Waiter] = []  # the one for which a claim is under way
+        self._may_have_jobs = False
+        self._wakeup = asyncio.Event()
+        self._runner: asyncio.Task[None] | None = None
+        self._not_before = 0.0  # when a rate has room again
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._waiters and self._runner is None
+
+    async def wait(self, waiter: Waiter) -> tuple[Claim, float]:
+        self._waiters.append(waiter)
+        self._wakeup.set()
+        if self._runner is None:
+            self._runner = asyncio.get_running_loop().create_task(self._run())
+        return await waiter.future
+
+    def wake(self) -> None:
+        """There may be jobs."""
+        self._may_have_jobs = True
+        self._wakeup.set()
+
+    def leave(self, waiter: Waiter) -> None:
+        """The client has gone: claim nothing for it."""
+        if waiter.future.done():
+            return  # it was answered
+        waiter.is_gone = True
+        waiter.future.cancel()
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
+
+    def interrupt(self, worker: str | None) -> None:
+        """Answer the claims of this worker, or of all, as soon as they have been tried."""
+        for waiter in [*self._waiters, *self._claimed_for]:
+            if worker is None or waiter.worker == worker:
+                waiter.until = 0.0
+        self._wakeup.set()
+
+    async def _run(self) -> None:
+        try:
+            while self._waiters:
+                self._answer_late()
+                waiter = self._next()
+                if waiter is not None:
+                    await self._claim_for(waiter)
+                elif self._waiters:
+                    await self._sleep()
+        finally:
+            self._runner = None
+
+    def _next(self) -> Waiter | None:
+        """The worker whose turn it is: one that has just come, or the first, if there may be jobs."""
+        for waiter in self._waiters:
+            if not waiter.was_tried:
+                return waiter
+        return self._waiters[0] if self._may_have_jobs and self._waiters else None
+
+    async def _claim_for(self, waiter: Waiter) -> None:
+        began, self._may_have_jobs = self._now(), False
+        self._waiters.remove(waiter)
+        self._claimed_for = [waiter]
+        try:
+            call = self._claims.context.claiming.call
+            found = await call(self.line.claim, waiter.asked, waiter.worker)
+        except Exception as error:
+            self._fail(waiter, error)
+            return
+        finally:
+            self._claimed_for = []
+        waiter.was_tried = True
+        if found.again_in is not None:
+            self._not_before = self._now() + found.again_in
+        if found.jobs or self._now() >= waiter.until:
+            self._may_have_jobs = self._may_have_jobs or len(found.jobs) >= waiter.asked.want
+            self._deliver(waiter, found, began - waiter.arrived)
+            return
+        if not waiter.is_gone:
+            self._waiters.insert(0, waiter)
+        if not waiter.asked.alone:
+            for other in self._waiters:
+                other.was_tried = other.was_tried or (other.arrived <= began and not other.asked.alone)
+
+    def _deliver(self, waiter: Waiter, found: Claim, waited: float) -> None:
+        if not waiter.future.done():
+            waiter.future.set_result((found, max(waited, 0.0)))
+        elif found.jobs:
+            self._claims.give_back(found)
+
+    def _fail(self, waiter: Waiter, error: Exception) -> None:
+        """The store does not answer, so it would not answer the others either."""
+        failed = [waiter, *self._waiters] if isinstance(error, ReletError) else [waiter]
+        self._waiters = [one for one in self._waiters if one not in failed]
+        for one in failed:
+            if not one.future.done():
+                one.future.set_exception(error)
+
+    def _answer_late(self) -> None:
+        """Answer those that have waited long enough."""
+        now = self._now()
+        for waiter in [one for one in self._waiters if one.was_tried and now >= one.until]:
+            self._waiters.remove(waiter)
+            self._deliver(waiter, Claim([]), now - waiter.arrived)
+
+    async def _sleep(self) -> None:
+        self._wakeup.clear()
+        if await self._claims.ask_for_notifications() or self._may_have_jobs:
+            self._may_have_jobs = True
+            return
+        now = self._now()
+        poll = POLL_EVERY * self._claims.context.system.uniform(0.8, 1.0)
+        if self._not_before > now:
+            poll = min(poll, self._not_before - now)
+        until = min([now + poll, *(one.until for one in self._waiters)])
+        try:
+            await asyncio.wait_for(self._wakeup.wait(), max(until - now, 0.001))
+        except TimeoutError:
+            self._may_have_jobs = self._may_have_jobs or self._now() >= now + poll
+
+
+class Claims:
+    """All lines of a gateway. `start` is called on its event loop."""
+
+    def __init__(self, context: GatewayContext) -> None:
+        self.context = context
+        self._now = context.system.monotonic
+        self._lines: dict[Key, WaitingLine] = {}
+        self._subscriptions = ExitStack()
+        self._notified_until = 0.0
+        self._is_notifying = False
+        self._is_stopping = False
+
+    def start(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def wake() -> None:
+            loop.call_soon_threadsafe(self._wake)
+
+        self._subscriptions.enter_context(self.context.store.notifier.subscribe("queued", "jobs", wake=wake))
+
+    def stop(self) -> None:
+        """Answer all that wait."""
+        self._is_stopping = True
+        self._subscriptions.close()
+        for line in self._lines.values():
+            line.interrupt(None)
+
+    async def claim(self, asked: ClaimIn, worker: str, queues: tuple[str, ...] | None, gone: asyncio.Future[None]) -> bytes:
+        """Claim jobs, and wait for some if there are none. `gone`: done when the client has closed the connection."""
+        line = self._line((tuple(sorted(set(asked.tasks))), queues))
+        waiter = Waiter(asked, worker, self._now())
+        if self._is_stopping:
+            waiter.until = 0.0
+        gone.add_done_callback(lambda _: line.leave(waiter))
+        found, waited = await line.wait(waiter)
+        return await self.context.working.call(answer, found, asked, waited) if found.jobs else answer(found, asked, waited)
+
+    def _line(self, key: Key) -> WaitingLine:
+        line = self._lines.pop(key, None)
+        if line is None:
+            line = WaitingLine(self, Line(self.context, *key))
+            for old in [one for one, other in self._lines.items() if other.is_empty][: len(self._lines) - MAX_LINES]:
+                del self._lines[old]
+        self._lines[key] = line  # the last one that was used comes last
+        return line
+
+    def _wake(self) -> None:
+        for line in self._lines.values():
+            line.wake()
+
+    async def ask_for_notifications(self) -> bool:
+        """Ask enqueuing processes to notify. True if they did not notify before, so that a last claim is needed."""
+        now = self._now()
+        if now < self._notified_until - NOTIFY_FOR / 2:
+            return False
+        before, self._notified_until = self._notified_until, now + NOTIFY_FOR
+        try:
+            await self.context.claiming.call(self.context.run, maintenance.request_notifications, NOTIFY_FOR)
+        except ReletError as error:  # claims report it
+            log.debug("Cannot ask for notifications: %s", error)
+            self._notified_until = before
+            return False
+        return now >= before
+
+    def interrupt(self, worker: str) -> None:
+        """Answer the claims of this worker that wait: it has other things to do."""
+        for line in self._lines.values():
+            line.interrupt(worker)
+
+    def settled(self, *, requeued: bool) -> None:
+        """Jobs were settled: queues at their limits may have room, also for the workers of other processes."""
+        limited = [line for line in self._lines.values() if line.line.has_limits]
+        for line in limited:
+            line.wake()
+        if requeued:
+            for line in self._lines.values():
+                line.line.requeued()
+        if limited and not self._is_notifying:
+            self._is_notifying = True
+            asyncio.get_running_loop().call_later(NOTIFY_EVERY, self._notify)
+
+    def _notify(self) -> None:
+        """Each notification wakes the idle workers of other processes: one is enough for many settles."""
+        self._is_notifying = False
+        self.context.working.submit(_quietly(lambda: self.context.store.notify([Notify("queued")])))
+
+    def give_back(self, found: Claim) -> None:
+        """Release jobs that were claimed for a client that has gone meanwhile."""
+        outcomes = [(Lease(job.id, job.token), Released("its worker had gone")) for job in found.jobs]
+        log.info("Giving back %d jobs: their worker has closed its connection", len(outcomes))
+        self.context.working.submit(_quietly(lambda: self.context.run(settle.settle, outcomes, self.context.system.random)))
+
+
+def _quietly(work: Callable[[], object]) -> Callable[[], None]:
+    """Work whose failure does no harm: leases expire, and other processes poll."""
+
+    def call() -> None:
+        try:
+            work()
+        except ReletError as error:
+            log.warning("%s", error)
+
+    return call
