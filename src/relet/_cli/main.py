@@ -42,8 +42,8 @@ from . import (
 from .load_app import CommandError
 
 COMMANDS = (
-    worker, enqueue, jobs, run, queues, workers, check, targets, schedules, history, top, web, gateway, doctor, prune, erase,
-    migrate, backup, completion, bench, torture, demo,
+    worker, enqueue, jobs, run, queues, workers, check, targets, schedules, history, top, web, gateway, doctor, prune,
+    erase, migrate, backup, completion, bench, torture, demo,
 )  # fmt: skip
 
 BROKEN_PIPE = 141  # 128 + SIGPIPE, as a shell reports it

@@ -70,8 +70,13 @@ def add_to(commands: Any) -> None:
     )
     add("--rest", type=float, default=0.0, metavar="S", help="seconds that a slot pauses between two jobs (default 0)")
     add("--tenant", action="append", metavar="NAME=SLOTS", help="serve this tenant with SLOTS slots; repeatable")
-    add("--gateway", action="append", metavar="URL", help="reach the store through this gateway, with the token in "
-        "RELET_GATEWAY_TOKEN, in place of a connection to the database; repeatable: the next one when it fails")  # fmt: skip
+    add(
+        "--gateway",
+        action="append",
+        metavar="URL",
+        help="reach the store through this gateway, with the token in RELET_GATEWAY_TOKEN; repeatable: the next serves "
+        "when one fails",
+    )
     add("--max-jobs", type=int, metavar="N", help="replace a process after N jobs")
     add("--max-rss", type=int, metavar="MIB", help="replace a process that uses more memory than this")
     add("--until-idle", action="store_true", help="stop when no job can run now")

@@ -192,7 +192,9 @@ class Claims:
         for line in self._lines.values():
             line.interrupt(None)
 
-    async def claim(self, asked: ClaimIn, worker: str, queues: tuple[str, ...] | None, gone: asyncio.Future[None]) -> bytes:
+    async def claim(
+        self, asked: ClaimIn, worker: str, queues: tuple[str, ...] | None, gone: asyncio.Future[None]
+    ) -> bytes:
         """Claim jobs, and wait for some if there are none. `gone`: done when the client has closed the connection."""
         line = self._line((tuple(sorted(set(asked.tasks))), queues))
         waiter = Waiter(asked, worker, self._now())
@@ -200,7 +202,11 @@ class Claims:
             waiter.until = 0.0
         gone.add_done_callback(lambda _: line.leave(waiter))
         found, waited = await line.wait(waiter)
-        return await self.context.working.call(answer, found, asked, waited) if found.jobs else answer(found, asked, waited)
+        return (
+            await self.context.working.call(answer, found, asked, waited)
+            if found.jobs
+            else answer(found, asked, waited)
+        )
 
     def _line(self, key: Key) -> WaitingLine:
         line = self._lines.pop(key, None)
@@ -255,7 +261,9 @@ class Claims:
         """Release jobs that were claimed for a client that has gone meanwhile."""
         outcomes = [(Lease(job.id, job.token), Released("its worker had gone")) for job in found.jobs]
         log.info("Giving back %d jobs: their worker has closed its connection", len(outcomes))
-        self.context.working.submit(_quietly(lambda: self.context.run(settle.settle, outcomes, self.context.system.random)))
+        self.context.working.submit(
+            _quietly(lambda: self.context.run(settle.settle, outcomes, self.context.system.random))
+        )
 
 
 def _quietly(work: Callable[[], object]) -> Callable[[], None]:

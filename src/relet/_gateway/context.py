@@ -29,7 +29,7 @@ REMEMBERED = 100_000  # jobs whose queues are remembered
 CLAIM_THREADS = 4
 THREADS = 12
 
-_briefly = RetryFor(RETRY_FOR)
+_briefly, _once = RetryFor(RETRY_FOR), RetryFor(0.0)
 
 
 class GatewayContext(Struct, frozen=True, eq=False):
@@ -51,8 +51,8 @@ class GatewayContext(Struct, frozen=True, eq=False):
 
     def renew(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow that renews leases. While it fails, this process reaps nothing."""
-        try:
-            result = self.renewing.run_with(_briefly, flow, *args, **kwargs)
+        try:  # once: the worker repeats it, if it is still there
+            result = self.renewing.run_with(_once, flow, *args, **kwargs)
         except Exception:
             self.guard.renewal_failed()
             raise

@@ -99,12 +99,13 @@ class Line:
     def _run(self, asked: ClaimIn, worker: str, scopes: Sequence[Scope], *, alone: bool) -> Claim:
         """Claim with one statement, unless there were limits or suspects lately: these need more."""
         flags, options = self._flags, {"want": asked.want, "lease": asked.lease}
-        args = (worker, asked.token, scopes, self._tasks)
+        args: tuple[Any, ...] = (worker, asked.token, scopes, self._tasks)
         if not (alone or flags.suspects or self.has_limits):
             plain: Any = claim_flows.claim_plain_again if asked.again else claim_flows.claim_plain
-            return self._context.run(plain, *args, **options)
+            found: Claim = self._context.run(plain, *args, **options)
+            return found
         flow: Any = claim_flows.claim_again if asked.again else claim_flows.claim
-        return self._context.run(
+        return self._context.run(  # type: ignore[no-any-return]
             flow, *args, **options, slots=asked.slots, ahead=asked.ahead, limited=flags.limited,
             random=self._context.system.random, rescue=flags.suspects, alone=alone,
             check_flags=self._now() - self._flags_at >= FLAGS_EVERY, may_reap=self._may_reap,

@@ -112,7 +112,9 @@ class Gateway:
         root = str(scope.get("root_path", "")).rstrip("/")
         verb = path.removeprefix(root).removeprefix(PATH)
         if verb not in _decoders:
-            raise Refusal("not-found", f"There is nothing at {path[:200]!r}. The verbs are POST {PATH}{{{','.join(_decoders)}}}.")
+            raise Refusal(
+                "not-found", f"There is nothing at {path[:200]!r}. The verbs are POST {PATH}{{{','.join(_decoders)}}}."
+            )
         if scope["method"] != "POST":
             raise Refusal("method-not-allowed", "Use POST.", headers={"allow": "POST"})
         asked = _decoded(verb, await _body(headers, receive))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import ssl
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +24,7 @@ from .wire import PATH
 T = TypeVar("T")
 
 TIMEOUT = 15.0  # seconds without an answer after which a connection counts as dead
+AFTER_WAIT = 5.0  # the same after the time that a request waits at the gateway
 MAX_IDLE = 8  # connections
 IDLE_FOR = 60.0  # seconds: shorter than gateways and most proxies keep idle connections
 
@@ -41,8 +45,9 @@ class Address:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
+            given = without_passwords(url)
             raise InvalidInput(
-                f"a gateway's URL is like https://jobs.example.com, without user and query, not {without_passwords(url)!r}"
+                f"a gateway's URL is like https://jobs.example.com, without user and query, not {given!r}"
             )
         self.is_secure, self.host, self.port = parts.scheme == "https", parts.hostname, parts.port
         self.path = parts.path.rstrip("/") + PATH
@@ -60,6 +65,7 @@ class Gateways:
         self.addresses = [Address(url) for url in urls]
         self.token = token
         self._now = 0
+        self._channels: WeakSet[Channel] = WeakSet()
         self._context: ssl.SSLContext | None = None
 
     def __repr__(self) -> str:
@@ -70,9 +76,11 @@ class Gateways:
         return self.addresses[self._now % len(self.addresses)]
 
     def failed(self, address: Address) -> None:
-        """Use the next one, unless another thread has moved on already."""
-        if self.current is address:
+        """Use the next one, unless another thread has moved on already. What waits at this one moves, too."""
+        if len(self.addresses) > 1 and self.current is address:
             self._now += 1
+            for channel in list(self._channels):
+                channel.cut(address)
 
     def connect(self, address: Address, timeout: float) -> http.client.HTTPConnection:
         if not address.is_secure:
@@ -87,6 +95,8 @@ class Channel:
     def __init__(self, gateways: Gateways, timeout: float = TIMEOUT) -> None:
         self.gateways, self._timeout = gateways, timeout
         self._idle: deque[tuple[Address, http.client.HTTPConnection, float]] = deque()
+        self._busy: dict[http.client.HTTPConnection, Address] = {}
+        gateways._channels.add(self)
 
     def call(self, verb: str, asked: Struct, kind: type[T], wait: float = 0.0) -> T:
         """Send a request, and return the answer. Raises Transient if it may be repeated, else StoreError."""
@@ -105,8 +115,9 @@ class Channel:
 
     def _exchange(self, address: Address, verb: str, body: bytes, wait: float) -> tuple[int, bytes]:
         connection = self._take(address)
+        self._busy[connection] = address
         try:
-            connection.timeout = self._timeout + wait
+            connection.timeout = wait + (min(self._timeout, AFTER_WAIT) if wait else self._timeout)
             if connection.sock is not None:
                 connection.sock.settimeout(connection.timeout)
             headers = {"Authorization": f"Bearer {self.gateways.token}", "Content-Type": "application/json"}
@@ -121,11 +132,20 @@ class Channel:
         except BaseException:
             connection.close()
             raise
+        finally:
+            self._busy.pop(connection, None)
         if answer.will_close:
             connection.close()
         else:
             self._give_back(address, connection)
         return answer.status, data
+
+    def cut(self, address: Address) -> None:
+        """End the requests that wait for an answer of this gateway."""
+        for connection, used in list(self._busy.items()):
+            if used is address and connection.sock is not None:
+                with suppress(OSError):
+                    connection.sock.shutdown(socket.SHUT_RDWR)
 
     def _take(self, address: Address) -> http.client.HTTPConnection:
         while True:

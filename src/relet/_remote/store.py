@@ -9,14 +9,34 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
-from msgspec import Raw, structs
-
 from .._core.job import (
-    Claimed, Dependency, Lease, Outcome, Policy, Progress, Raised, Released, Request, Snoozed, State, Succeeded,
+    Claimed,
+    Dependency,
+    Lease,
+    Outcome,
+    Policy,
+    Progress,
+    Raised,
+    Released,
+    Request,
+    Snoozed,
+    State,
+    Succeeded,
 )  # fmt: skip
 from .._core.worker import WorkerFacts
-from .._store.flows import claim, claim_scope, completion, control, inspect, lease, maintenance, quarantine, settle, stats
-from .._store.flows import worker_reports
+from .._store.flows import (
+    claim,
+    claim_scope,
+    completion,
+    control,
+    inspect,
+    lease,
+    maintenance,
+    quarantine,
+    settle,
+    stats,
+    worker_reports,
+)
 from .._store.flows.claim_scope import Claim, QueueFlags, Scope
 from .._store.flows.completion import Called, Kept
 from .._store.flows.lease import Renewal
@@ -203,11 +223,9 @@ class RemoteStore(Store):
             raise RowRejected(f"{self.where}: {refused[0].refused}")
         if refused:
             raise RowRejected(refused[0].refused or "")
-        for one, _outcome_ in outcomes:
-            self._session.drop(one)
-        return [
-            Settled(one.id, None if one.state is None else State(one.state), delay=one.delay) for one in answers
-        ]
+        for ended in dict(outcomes):
+            self._session.drop(ended)
+        return [Settled(one.id, None if one.state is None else State(one.state), delay=one.delay) for one in answers]
 
     def _settle_batch(self, docs: list[wire.OutcomeDoc]) -> list[wire.SettledDoc]:
         return self._call("settle", wire.SettleIn(self._session.worker, docs), wire.SettleOut).settled
@@ -274,8 +292,8 @@ class RemoteStore(Store):
 
     def _keep(self, _: bool, of: Lease, kind: Any, name: str, called: Called, seconds: float | None) -> Kept | None:
         asked = wire.StepIn(
-            self._session.worker, of.id, of.token, kind, name, wire.raw(called.result), wire.raw(called.input), called.took,
-            seconds,
+            self._session.worker, of.id, of.token, kind, name, wire.raw(called.result), wire.raw(called.input),
+            called.took, seconds,
         )  # fmt: skip
         try:
             kept = self._call("step", asked, wire.StepOut)
@@ -364,7 +382,9 @@ _POLICY = Policy()
 def _outcome(one: Lease, outcome: Outcome) -> wire.OutcomeDoc:
     match outcome:
         case Succeeded(result, None):
-            return wire.OutcomeDoc(one.id, one.token, "succeeded", wire.NULL_VALUE if result in (None, "null") else wire.raw(result))
+            return wire.OutcomeDoc(
+                one.id, one.token, "succeeded", wire.NULL_VALUE if result in (None, "null") else wire.raw(result)
+            )
         case Succeeded():
             draft = outcome.continue_with
             doc = None if draft is None else wire.draft_doc(draft)
@@ -392,5 +412,3 @@ def _batches(docs: Sequence[wire.OutcomeDoc]) -> Iterator[list[wire.OutcomeDoc]]
         size += more
     if batch:
         yield batch
-
-

@@ -12,6 +12,7 @@ from msgspec import Meta, Raw, Struct
 from .._core import validate
 from .._core.backoff import Backoff
 from .._core.job import DEFAULT_POLICY, Draft, FollowUp, OnDependencyFailure, OnExpired, OnFailure, Policy, Request
+from .._store.flows.losses import Loss
 
 VERSION = 1
 PATH = f"/worker/v{VERSION}/"
@@ -22,7 +23,6 @@ REPORT_EVERY = 5.0  # seconds between two hellos
 NULL = b"null"
 ABSENT = Raw()  # a JSON value that is left out
 NULL_VALUE = Raw(NULL)
-
 _X = "[0-9a-f]"
 #: The id of a job, and the token of a claim.
 UUID = Annotated[str, Meta(pattern=f"^{_X}{{8}}-{_X}{{4}}-{_X}{{4}}-{_X}{{4}}-{_X}{{12}}\\Z")]
@@ -32,7 +32,6 @@ LeaseSeconds = Annotated[float, Meta(ge=0.1, le=86400)]
 Whole = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 Outcome = Literal["succeeded", "raised", "snoozed", "released"]
-
 
 
 class LeaseDoc(Struct, omit_defaults=True):
@@ -427,4 +426,6 @@ def _follow_up(doc: FollowUpDoc | None) -> FollowUp | None:
 
 
 def _follow_up_doc(one: FollowUp | None) -> FollowUpDoc | None:
-    return None if one is None else FollowUpDoc(one.task, one.argument, one.queue, one.priority, _policy_doc(one.policy))
+    return (
+        None if one is None else FollowUpDoc(one.task, one.argument, one.queue, one.priority, _policy_doc(one.policy))
+    )

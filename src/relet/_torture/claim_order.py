@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from heapq import heappop, heappush
 from itertools import groupby
 
@@ -14,9 +14,10 @@ Position = tuple[int, int, str]  # rank, sequence, job
 
 
 class _Queue:
-    """The jobs of one queue that wait for a claim."""
+    """The jobs of one queue that wait for a claim, but those of some tasks."""
 
-    def __init__(self) -> None:
+    def __init__(self, without: Collection[str] = ()) -> None:
+        self._without = without
         self._positions: dict[str, Position] = {}
         self._heap: list[Position] = []  # has also jobs that do not wait any more
 
@@ -25,6 +26,8 @@ class _Queue:
         self._positions.pop(one.job, None)
         row = one.after
         if row and row["state"] == "queued" and row["queue"] == facts.ORDERED and not row["losses"]:
+            if row["task"] in self._without:
+                return
             self._positions[one.job] = row["rank"], row["seq"], one.job
             heappush(self._heap, self._positions[one.job])
 
@@ -37,15 +40,23 @@ class _Queue:
 
 
 def claims_follow_the_order(jobs: Jobs) -> Iterator[Violation]:
-    """FF: on SQLite, a claim takes the first jobs of a queue. On PostgreSQL, it skips those that are locked."""
-    queue = _Queue()
+    """FF: on SQLite, a claim takes the first jobs of a queue. On PostgreSQL, it skips those that are locked.
+
+    Workers behind a gateway do not know the tasks that need a database.
+    """
+    queue, of_remote = _Queue(), _Queue(facts.NEED_DATABASE)
     changes = (one for one in jobs.loaded.records if one.table == "jobs")
     for token, group in groupby(changes, key=_token) if jobs.loaded.settings.is_sqlite else ():
         records = list(group)
         if token is None:
             for one in records:
                 queue.change(one)
-        elif left := queue.claim(records):
+                of_remote.change(one)
+            continue
+        left, left_by_remote = queue.claim(records), of_remote.claim(records)
+        if facts.REMOTE in records[0].after["worker"]:
+            left = left_by_remote
+        if left:
             yield Violation("FF", left[2], f"later jobs were claimed before it, record {records[0].seq}")
 
 

@@ -18,12 +18,13 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from ..app import App
+from .facts import GATEWAY_STARTS_WITHIN
 from .history import History
 from .plan import Fault
 from .processes import Processes
 from .proxy import Proxies, Proxy
 from .record import connected
-from .settings import Settings
+from .settings import Settings, can_serve
 
 #: Faults a minute, by kind.
 ANYWHERE = {
@@ -38,6 +39,8 @@ SQLITE = {
     "stop": 30.0, "stop briefly": 100.0, "kill a client": 20.0, "move a clock": 60.0, "hold the file": 20.0,
     "long read": 35.0, "stop all": 4.0,
 }  # fmt: skip
+#: Those of gateways, if there are any.
+GATEWAY = {"kill a gateway": 6.0, "stop a gateway": 6.0, "terminate a gateway": 2.0}
 #: Those that only the caller can inject, if it passes a function for them.
 BY_CALLER = {"restart": 3.0, "fail over": 0.0, "fill the disk": 3.0}
 #: Those that strike all workers in the same way.
@@ -56,6 +59,7 @@ Hook = Callable[[float], object]  # injects a fault, in the way that a number fr
 def rates(settings: Settings, hooks: Mapping[str, Hook]) -> dict[str, float]:
     """The kinds that are possible at this database, with how many a minute."""
     kinds = ANYWHERE | (SQLITE if settings.is_sqlite else POSTGRES)
+    kinds |= GATEWAY if can_serve() else {}
     return kinds | {kind: rate for kind, rate in BY_CALLER.items() if kind in hooks}
 
 
@@ -67,12 +71,15 @@ class Injector:
         settings: Settings,
         workers: Processes,
         clients: Processes,
+        gateways: Processes,
         proxies: Proxies | None,
         history: History,
         hooks: Mapping[str, Hook],
     ) -> None:
         self._settings, self._workers, self._clients, self._proxies = settings, workers, clients, proxies
+        self._gateways = gateways
         self._history, self._hooks = history, hooks
+        self._away_until = [0.0] * gateways.number  # of each gateway, on the monotonic clock
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._stops: Counter[int] = Counter()  # faults that stop a process now, by its id
@@ -86,7 +93,8 @@ class Injector:
             "delay": self._delay, "kill backends": self._kill_backends,
             "long transaction": self._long_transaction, "lock table": self._lock_table,
             "lock rows": self._lock_rows, "hold the file": self._hold_file, "long read": self._long_read,
-            "migrate": self._migrate,
+            "migrate": self._migrate, "kill a gateway": self._kill_gateway, "stop a gateway": self._stop_gateway,
+            "terminate a gateway": self._terminate_gateway,
         }  # fmt: skip
 
     def inject(self, fault: Fault) -> None:
@@ -120,7 +128,7 @@ class Injector:
         seconds: float | None = 0.0,
         *,
         signalled: int | None = None,
-        disturbed: int | None = None,
+        disturbed: int | list[int] | None = None,
         stopped: list[int] | None = None,
     ) -> None:
         """Record a fault before it strikes.
@@ -196,6 +204,40 @@ class Injector:
         self._note(fault, [pid] if is_second else [], None if is_second else 0.0, signalled=pid)
         os.kill(pid, signal.SIGTERM)
 
+    # Gateways
+
+    def _note_gateway(self, fault: Fault, number: int, seconds: float, signalled: int | None = None) -> None:
+        """Workers use the other gateway meanwhile. If there is none, they may lose leases."""
+        pids, now = self._workers.remote(), time.monotonic()
+        with self._lock:
+            self._away_until[number] = max(self._away_until[number], now + seconds)
+            others = [until for other, until in enumerate(self._away_until) if other != number]
+        if all(until > now for until in others):
+            self._note(fault, pids, seconds, signalled=signalled)
+        else:
+            self._note(fault, seconds=min(seconds, self._settings.lease / 3), signalled=signalled, disturbed=pids)
+
+    def _gateway_number(self, fault: Fault) -> int:
+        return int(fault.size * 1000) % self._gateways.number
+
+    def _kill_gateway(self, fault: Fault) -> None:
+        number = self._gateway_number(fault)
+        pid = self._gateways.pid(number)
+        self._note_gateway(fault, number, GATEWAY_STARTS_WITHIN, signalled=pid)
+        os.kill(pid, signal.SIGKILL)
+
+    def _terminate_gateway(self, fault: Fault) -> None:
+        number = self._gateway_number(fault)
+        pid = self._gateways.pid(number)
+        self._note_gateway(fault, number, GATEWAY_STARTS_WITHIN, signalled=pid)
+        os.kill(pid, signal.SIGTERM)
+
+    def _stop_gateway(self, fault: Fault) -> None:
+        """For up to three leases. Workers notice that it does not answer a renewal in time."""
+        number, seconds = self._gateway_number(fault), (0.3 + 2.7 * fault.size) * self._settings.lease
+        self._note_gateway(fault, number, seconds)
+        self._pause([self._gateways.pid(number)], seconds)
+
     def _move_clock(self, fault: Fault) -> None:
         """By up to an hour, forth or back. A third of the times, to the right time."""
         seconds = 0.0 if fault.size < 1 / 3 else (fault.size - 2 / 3) * 3 * 3600.0
@@ -212,7 +254,7 @@ class Injector:
         if fault.size * 100 % 1 < CLIENT_SHARE:
             number = self._client_number(fault)
             return self._clients.proxy(number), self._clients.pid(number)
-        return self._workers.proxy(fault.worker), self._workers.pid(fault.worker)
+        return self._workers.proxy(fault.worker, fault.size), self._workers.pid(fault.worker)
 
     def _do(self, work: Any) -> None:
         assert self._proxies is not None

@@ -8,18 +8,21 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from msgspec import Struct, structs
 
-from .facts import SHUTDOWN_TIMEOUT, WORKERS
+from .facts import REMOTE_WORKERS, SHUTDOWN_TIMEOUT, WORKERS
 from .history import History
 from .proxy import Proxies, Proxy
 from .requests import TOKEN
 from .settings import VARIABLE, Settings
 
 SLOTS = 8
+NO_DATABASE = "postgresql://none@127.0.0.1:1/none"  # of a process that must not need one
 
 
 class Program(Struct, frozen=True):
@@ -28,16 +31,24 @@ class Program(Struct, frozen=True):
     name: str
     words: tuple[str, ...]  # those that follow `python -m`
     is_worker: bool = False
+    is_remote: bool = False  # a worker that reaches the store by the gateways
+
+
+def gateway_programs(urls: Sequence[str]) -> list[Program]:
+    words = ("relet", "gateway", "relet._torture.shop:app", "--port")
+    return [Program(f"gateway{number}", (*words, str(urlsplit(url).port))) for number, url in enumerate(urls)]
 
 
 def worker_program(settings: Settings, number: int, tenant: str | None = None) -> Program:
-    """A worker for the store, or for a tenant."""
+    """A worker for the store, or for a tenant. Some reach the store by a gateway, if there are any."""
+    is_remote = bool(settings.gateways) and tenant is None and number in REMOTE_WORKERS
     words = (
         *("relet", "worker", "relet._torture.shop:app", "--lease", str(settings.lease)),
         *(("--tenant", f"{tenant}={SLOTS}") if tenant else ("--concurrency", str(SLOTS))),
         *("--poll-interval", "0.2", "--shutdown-timeout", str(SHUTDOWN_TIMEOUT)),
     )
-    return Program(f"{tenant}-{WORKERS}" if tenant else f"{WORKERS}{number}", words, is_worker=True)
+    name = f"{tenant}-{WORKERS}" if tenant else f"{WORKERS}{number}"
+    return Program(name, words, is_worker=True, is_remote=is_remote)
 
 
 class Processes:
@@ -46,7 +57,8 @@ class Processes:
     def __init__(self, settings: Settings, programs: list[Program], proxies: Proxies | None, history: History) -> None:
         self.number = len(programs)
         self._settings, self._programs, self._history = settings, programs, history
-        self._proxies = [proxies.add() for _ in programs] if proxies is not None else []
+        urls = [list(settings.gateways) if one.is_remote else [None] for one in programs]
+        self._proxies = [[proxies.add(url) for url in some] for some in urls] if proxies is not None else []
         self._processes: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
         self._is_over = False
@@ -60,8 +72,16 @@ class Processes:
         with self._lock:
             return self._processes[number].pid
 
-    def proxy(self, number: int) -> Proxy:
-        return self._proxies[number]
+    def proxy(self, number: int, size: float = 0.0) -> Proxy:
+        """A proxy of this process. One that uses several gateways has one for each of them."""
+        found = self._proxies[number]
+        return found[int(size * 1000) % len(found)]
+
+    def remote(self) -> list[int]:
+        """The processes that reach the store by a gateway."""
+        with self._lock:
+            pairs = zip(self._programs, self._processes, strict=True)
+            return [process.pid for program, process in pairs if program.is_remote]
 
     def clock(self, number: int) -> Path:
         """The file with the seconds by which the clock of a process is wrong."""
@@ -105,12 +125,20 @@ class Processes:
     def _start(self, number: int) -> subprocess.Popen[bytes]:
         program = self._programs[number]
         settings = structs.replace(self._settings, clock=str(self.clock(number)) if program.is_worker else "")
-        if self._proxies:
-            settings = structs.replace(settings, url=self._proxies[number].url)
+        words = program.words
+        urls = [one.url for one in self._proxies[number]] if self._proxies else []
+        if program.is_remote:
+            settings = structs.replace(settings, url=NO_DATABASE, is_remote=True)
+            words = (*words, *(word for url in urls or settings.gateways for word in ("--gateway", url)))
+        elif urls:
+            settings = structs.replace(settings, url=urls[0])
         with Path(settings.folder, f"{program.name}.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", *program.words], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                env={**os.environ, VARIABLE: str(settings.save(program.name)), "RELET_WEB_TOKEN": TOKEN},
+                [sys.executable, "-m", *words], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                env={
+                    **os.environ, VARIABLE: str(settings.save(program.name)), "RELET_WEB_TOKEN": TOKEN,
+                    "RELET_GATEWAY_TOKEN": TOKEN,
+                },
             )  # fmt: skip
         self._history.write("started", process=process.pid, program=program.name)
         return process

@@ -1,5 +1,5 @@
-"""Stands between one process and PostgreSQL, and disturbs its connections. It passes bytes on without reading them, so
-that connections may be encrypted."""
+"""Stands between one process and PostgreSQL, or a gateway, and disturbs its connections. It passes bytes on without
+reading them, so that connections may be encrypted."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class Proxies:
         self._thread = threading.Thread(target=self.loop.run_forever, name="torture-proxies", daemon=True)
         self._thread.start()
 
-    def add(self) -> Proxy:
-        proxy = self.call(Proxy(self).listen())
+    def add(self, url: str | None = None) -> Proxy:
+        """A proxy of the database, or of a gateway with this URL."""
+        proxy = self.call(Proxy(self, url).listen())
         self._proxies.append(proxy)
         return proxy
 
@@ -66,8 +67,8 @@ class Proxy:
 
     server: asyncio.Server
 
-    def __init__(self, proxies: Proxies) -> None:
-        self._proxies = proxies
+    def __init__(self, proxies: Proxies, gateway: str | None = None) -> None:
+        self._proxies, self._gateway = proxies, gateway
         self._connections: set[_Connection] = set()
         self.url = ""
         self.passes = asyncio.Event()
@@ -78,7 +79,7 @@ class Proxy:
     async def listen(self) -> Proxy:
         self.server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         port = self.server.sockets[0].getsockname()[1]
-        parts = urlsplit(self._proxies.url)
+        parts = urlsplit(self._gateway or self._proxies.url)
         account, at, _ = parts.netloc.rpartition("@")
         query = "&".join(one for one in parts.query.split("&") if one and not one.startswith(("host=", "port=")))
         self.url = urlunsplit(parts._replace(netloc=f"{account}{at}127.0.0.1:{port}", query=query))
@@ -86,7 +87,7 @@ class Proxy:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            server = await self._proxies.connect()
+            server = await self._connect()
         except OSError:
             writer.close()
             return
@@ -96,6 +97,12 @@ class Proxy:
             await connection.run()
         finally:
             self._connections.discard(connection)
+
+    async def _connect(self) -> Streams:
+        if self._gateway is None:
+            return await self._proxies.connect()
+        parts = urlsplit(self._gateway)
+        return await asyncio.open_connection(parts.hostname, parts.port)
 
     async def cut(self) -> None:
         """Close all connections."""

@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,17 +17,17 @@ from msgspec import Struct, structs
 
 from ..app import App
 from .check import check
-from .facts import TENANT, WAITS_FOR_SIGNALS
+from .facts import GATEWAYS, TENANT, WAITS_FOR_SIGNALS
 from .faults import Hook, Injector, rates
 from .history import History
 from .jobs import Jobs, Violation
 from .load import Loaded, load
 from .plan import Fault, make_plan, minimum
-from .processes import Processes, Program, worker_program
+from .processes import Processes, Program, gateway_programs, worker_program
 from .proxy import Proxies
 from .record import connected, install
 from .recovery import percentiles, rescues
-from .settings import Settings
+from .settings import Settings, can_serve
 
 PRODUCERS = 2
 WORKERS = 4  # beside one for the tenant
@@ -74,11 +73,14 @@ def torture(
             client.migrate()
             install(store)
         offset = _clock_offset(settings)
-        settings = structs.replace(settings, web=_web_address())
+        settings = structs.replace(settings, web=_web_address(), gateways=_gateways())
+        gateways = Processes(settings, gateway_programs(settings.gateways), proxies, history)
         workers = Processes(settings, _workers(settings), proxies, history)
         clients = Processes(settings, _clients(settings), proxies, history)
-        injector = Injector(settings, workers, clients, proxies, history, hooks or {})
+        injector = Injector(settings, workers, clients, gateways, proxies, history, hooks or {})
         with ExitStack() as stack:
+            stack.callback(gateways.stop, STOPPED_WITHIN)
+            gateways.start()
             stack.callback(workers.stop, STOPPED_WITHIN)
             workers.start()
             _wait_for_workers(app)
@@ -105,10 +107,17 @@ def _proxies(settings: Settings) -> Iterator[Proxies | None]:
             yield proxies
 
 
+def _gateways() -> tuple[str, ...]:
+    """Addresses for gateways, if they can run here."""
+    return tuple(_address() for _ in range(GATEWAYS)) if can_serve() else ()
+
+
 def _web_address() -> str:
-    """An address for the HTTP API; empty if the packages that it needs are not installed."""
-    if not all(find_spec(name) for name in ("starlette", "uvicorn")):
-        return ""
+    """An address for the HTTP API, if it can run here."""
+    return _address() if can_serve() else ""
+
+
+def _address() -> str:
     with socket.create_server(("127.0.0.1", 0)) as server:
         return f"http://127.0.0.1:{server.getsockname()[1]}"
 
@@ -140,7 +149,10 @@ def _clock_offset(settings: Settings) -> float:
 def _wait_for_workers(app: App) -> None:
     give_up = time.monotonic() + STARTED_WITHIN
     clients = {app.client: WORKERS, app.client.tenant(TENANT): 1}
-    while any(len(client.workers()) < number or not client.schedules.all() for client, number in clients.items()):
+    while any(
+        sum(one.slots > 0 for one in client.workers()) < number or not client.schedules.all()
+        for client, number in clients.items()
+    ):
         if time.monotonic() > give_up:
             raise RuntimeError(f"{WORKERS} workers have not started within {STARTED_WITHIN:.0f} s; see their logs")
         time.sleep(0.05)

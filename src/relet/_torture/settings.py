@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,8 @@ VARIABLE = "RELET_TORTURE"
 
 class Settings(Struct, frozen=True):
     """`url`: as a process reaches the database, behind its proxy if there is one. `direct`: without a proxy. `web`: the
-    address of the HTTP API, if it runs; `clock`: a file with the seconds by which the clock of a worker is wrong."""
+    address of the HTTP API, if it runs; `gateways`: those of the gateways. `is_remote`: the process reaches the store
+    by these. `clock`: a file with the seconds by which the clock of a worker is wrong."""
 
     url: str
     direct: str
@@ -25,6 +27,8 @@ class Settings(Struct, frozen=True):
     seconds: float
     lease: float = 3.0
     web: str = ""
+    gateways: tuple[str, ...] = ()
+    is_remote: bool = False
     clock: str = ""
 
     @property
@@ -51,6 +55,11 @@ class Settings(Struct, frozen=True):
         path = Path(self.folder, f"{name}.json")
         path.write_bytes(msgspec.json.encode(self))
         return path
+
+
+def can_serve() -> bool:
+    """Whether the packages are installed that the HTTP API and gateways need."""
+    return all(find_spec(name) for name in ("starlette", "uvicorn"))
 
 
 def load() -> Settings:

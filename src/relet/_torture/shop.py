@@ -29,6 +29,8 @@ if settings.clock:
     move_clock(settings.clock)
 history = History(settings.histories, "worker")
 app = App(settings.url, schema=settings.schema, defaults={"backoff": SOON, "max_attempts": 5})
+# Of tasks that need a connection to the database: a worker behind a gateway does not know them.
+with_database = App(settings.url) if settings.is_remote else app
 
 
 @app.middleware
@@ -109,7 +111,7 @@ async def hopeless(attempt: Attempt) -> int:
     raise Fail("never")
 
 
-@app.task
+@with_database.task
 def pay(attempt: Attempt) -> int:
     """Writes to the ledger and completes the job in one transaction."""
     store = settings if attempt.tenant is None else settings.of_tenant()

@@ -18,7 +18,7 @@ from typing import Literal
 
 from ..errors import InvalidInput
 
-Role = Literal["read", "operate", "work"]
+Role = Literal["read", "operate"]
 Tokens = str | Mapping[str, str]
 
 COOKIE = "relet_session"
@@ -71,7 +71,11 @@ class TokenAuth:
     ) -> None:
         """`work`: tokens of workers, which a gateway serves. `queues`: those that a token is limited to, by name."""
         self._clock = clock
-        self._keys = [*_keys("operate", operate or {}), *_keys("read", read or {}), *_keys("work", work or {}, queues)]
+        self._keys = [
+            *_keys("operate", operate or {}),
+            *_keys("read", read or {}),
+            *_keys("operate", work or {}, queues),
+        ]
         if not self._keys:
             raise InvalidInput("A token is required: pass operate=..., read=..., or both.")
         names = [key.name for key in self._keys]

@@ -17,7 +17,7 @@ Loss = Literal["settled", "lease_lost", "completed", "deleted"]
 def losses(versions: Mapping[Lease, int]) -> Flow[dict[Lease, Loss]]:
     """Why these leases are lost. `versions`: the versions of the jobs when they were claimed."""
     settled = yield from settle.find_settled(list(versions))
-    found: dict[Lease, Loss] = {lease: "settled" for lease in settled}
+    found: dict[Lease, Loss] = dict.fromkeys(settled, "settled")
     lost = [lease for lease in versions if lease not in settled]
     jobs = yield from inspect.get_many([lease.id for lease in lost])
     for lease in lost:
