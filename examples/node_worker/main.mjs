@@ -17,4 +17,4 @@ const tasks = {
   },
 };
 
-await new Worker(tasks, { slots: Number(process.env.SLOTS ?? 10) }).run();
+await new Worker(tasks, { lease: Number(process.env.LEASE ?? 30) }).run();

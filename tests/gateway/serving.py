@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -44,3 +45,9 @@ def serving(app: App) -> Iterator[tuple[str, Gateway]]:
         server.should_exit = True
         thread.join(10)
         gateway.close()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port

@@ -69,7 +69,7 @@ class Service:
         queues = asked.queues if principal.queues is None else asked.queues or sorted(principal.queues)
         facts = WorkerFacts(
             worker, asked.host[:200], asked.pid, None if queues is None else tuple(queues), asked.slots,
-            tuple(asked.tasks), asked.lease, asked.version[:100],
+            tuple(sorted(asked.tasks)), asked.lease, asked.version[:100],
         )  # fmt: skip
         check_scope(principal, {one.queue for one in asked.counts})
         counts = [
