@@ -103,9 +103,7 @@ def test_a_python_worker_behind_a_gateway_does_what_others_do(app: App) -> None:
     assert "reaches the store through a gateway, so it has no connection to the database" in error
 
 
-def test_a_notification_costs_one_claim_however_many_workers_wait(
-    pg_app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notification_costs_one_claim_however_many_workers_wait(pg_app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     """And each job wakes one worker."""
     app, claims = pg_app, list[float]()
     define_tasks(app)
@@ -175,9 +173,10 @@ def test_a_gateway_does_the_maintenance(app: App) -> None:
 
 
 def test_a_wrong_token_ends_a_worker_that_starts(app: App) -> None:
-    with serving(app) as (url, _), pytest.raises(StoreRefused, match=r"Send a token"):
+    with serving(app) as (url, _):
         worker = Worker(tasks_of(App(NO_DATABASE)), gateway=url, gateway_token="wrong-wrong-wrong-wrong")
-        asyncio.run(worker.run())
+        with pytest.raises(StoreRefused, match=r"Send a token"):
+            asyncio.run(worker.run())
 
 
 def test_a_worker_of_scoped_token_runs_its_queues_only(app: App) -> None:
@@ -216,7 +215,12 @@ def test_no_token_is_displayed(app: App, caplog: pytest.LogCaptureFixture) -> No
         gateways = Gateways([url], TOKEN)
         with working(Worker(tasks_of(App(NO_DATABASE)), gateway=url, gateway_token=TOKEN)) as worker:
             until(lambda: [one for one in app.client.workers() if one.slots], "the worker does not start")
-            shown = [repr(gateways), repr(worker._gateways), repr(worker._sessions[0]._context), repr(gateway._auth._keys)]
+            shown = [
+                repr(gateways),
+                repr(worker._gateways),
+                repr(worker._sessions[0]._context),
+                repr(gateway._auth._keys),
+            ]
     for text in (caplog.text, *shown):
         assert TOKEN not in text
         assert SCOPED not in text

@@ -106,9 +106,7 @@ class Bench:
 
 
 @contextmanager
-def bench(
-    folder: Path, url: str, schema: str, command: Sequence[str], gateways: int = 1
-) -> Iterator[Bench]:
+def bench(folder: Path, url: str, schema: str, command: Sequence[str], gateways: int = 1) -> Iterator[Bench]:
     one = Bench(folder, url, schema, command, gateways)
     try:
         yield one

@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     scheme = "https" if options.certificate else "http"
     with listening(options.host, options.port) as listener:
         print(f"relet gateway: {scheme}://{url_host(options.host)}:{options.port}", file=sys.stderr, flush=True)
-        connections = Connections(proxies, most=MAX_CONNECTIONS, per_address=MAX_CONNECTIONS)
+        connections = Connections(proxies, limit=MAX_CONNECTIONS, per_address=MAX_CONNECTIONS)
         config = uvicorn.Config(
             gateway, log_config=None, server_header=False, access_log=False, timeout_graceful_shutdown=3,
             http=guarded_by(connections), ws="none", timeout_keep_alive=KEEP_ALIVE, lifespan="off",

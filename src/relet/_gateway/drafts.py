@@ -33,6 +33,8 @@ def draft_of(doc: DraftDoc, limit: int) -> Draft[object]:
     _check_policy(policy)
     if len(doc.tags) > MAX_TAGS or len(doc.depends_on) > MAX_DEPENDENCIES:
         raise Refusal("invalid-input", f"continue_with: at most {MAX_TAGS} tags and {MAX_DEPENDENCIES} dependencies")
+    depends_on = tuple(parse_id(one) for one in doc.depends_on)
+    tags = tuple(validate.text("a tag", tag) for tag in doc.tags)
     return Draft(
         SYSTEM.new_id() if doc.id is None else parse_id(doc.id),
         validate.name("task", doc.task),
@@ -46,12 +48,12 @@ def draft_of(doc: DraftDoc, limit: int) -> Draft[object]:
         _text("unique", doc.unique),
         _seconds("unique_for", doc.unique_for),
         doc.replace,
-        tuple(parse_id(one) for one in doc.depends_on),
+        depends_on,
         policy,
         doc.context,
         fresh=doc.id is None,
         start_by=_moment("start_by", doc.start_by),
-        tags=tuple(validate.text("a tag", tag) for tag in doc.tags),
+        tags=tags,
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from .._core.job import AttemptOutcome, Lease, Outcome, Progress, Raised, Released, Snoozed, State, Succeeded
+from .._core.job import AttemptOutcome, Lease, Outcome, Progress, Raised, Released, Request, Snoozed, State, Succeeded
 from .._core.stats import BOUNDS
 from .._core.worker import WorkerFacts
 from .._remote import wire
@@ -94,13 +94,10 @@ class Service:
         worker = stored_name(principal, asked.worker)
         found = self._context.renew(lease_flows.renew, worker, list(versions), lease=asked.lease)
         why = self._context.run(losses, {one: versions[one] for one in found.lost}) if found.lost else {}
-        return wire.RenewOut(
-            [wire.RequestedDoc(id, token, request) for (id, token), request in found.renewed.items()],
-            [wire.RequestedDoc(id, token, request) for (id, token), request in found.locked.items()],
-            [wire.LossDoc(id, token, why[Lease(id, token)]) for id, token in found.lost],
-            [wire.LeaseDoc(id, token) for id, token in found.unknown],
-            self._paused_queues(),
-        )
+        renewed, locked = _requested(found.renewed), _requested(found.locked)
+        lost = [wire.LossDoc(id, token, why[Lease(id, token)]) for id, token in found.lost]
+        unknown = [wire.LeaseDoc(id, token) for id, token in found.unknown]
+        return wire.RenewOut(renewed, locked, lost, unknown, self._paused_queues())
 
     def _paused_queues(self) -> list[str]:
         if self._now() - self._paused_at >= PAUSED_EVERY:
@@ -177,14 +174,12 @@ class Service:
         run = self._context.run
         steps = run(completion.steps, asked.id)
         signal = None if asked.signal is None else run(completion.signal_of, asked.id, asked.signal)
-        return wire.DetailsOut(
-            [wire.StepDoc(kind, name, wire.raw(one.result), one.left) for (kind, name), one in steps.items()],
-            [
-                wire.DependencyDoc(one.chain, one.state, wire.raw(one.result_json), one.task)
-                for one in run(inspect.dependencies, asked.id)
-            ],
-            wire.raw(signal),
-        )
+        stored = [wire.StepDoc(kind, name, wire.raw(one.result), one.left) for (kind, name), one in steps.items()]
+        dependencies = [
+            wire.DependencyDoc(one.chain, one.state, wire.raw(one.result_json), one.task)
+            for one in run(inspect.dependencies, asked.id)
+        ]
+        return wire.DetailsOut(stored, dependencies, wire.raw(signal))
 
     def step(self, principal: Principal, asked: wire.StepIn) -> wire.StepOut:
         lease, limit = Lease(asked.id, asked.token), self._context.payload_limit
@@ -192,8 +187,8 @@ class Service:
         if not 1 <= len(asked.name) <= 600 or "\0" in asked.name:
             raise Refusal("invalid-input", "body.name: must be 1 to 600 characters")
         result = None if asked.result is wire.ABSENT else json_text(asked.result, "result", limit)
-        given = None if asked.input is wire.ABSENT else json_text(asked.input, "input", limit)
-        called = Called(result, given, asked.took)
+        arguments = None if asked.input is wire.ABSENT else json_text(asked.input, "input", limit)
+        called = Called(result, arguments, asked.took)
         kept = self._context.run(completion.keep, lease, asked.kind, asked.name, called, asked.seconds)
         if kept is None:
             raise _lost(lease)
@@ -216,6 +211,10 @@ def _reason(error: Exception) -> str:
 
 def _settled(one: Settled) -> wire.SettledDoc:
     return wire.SettledDoc(one.id, None if one.state is None else one.state.value, one.delay)
+
+
+def _requested(leases: Mapping[Lease, Request | None]) -> list[wire.RequestedDoc]:
+    return [wire.RequestedDoc(id, token, request) for (id, token), request in leases.items()]
 
 
 def _progress(doc: wire.ProgressDoc) -> Progress:

@@ -45,9 +45,9 @@ class Address:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
-            given = without_passwords(url)
+            hidden = without_passwords(url)
             raise InvalidInput(
-                f"a gateway's URL is like https://jobs.example.com, without user and query, not {given!r}"
+                f"a gateway's URL is like https://jobs.example.com, without user and query, not {hidden!r}"
             )
         self.is_secure, self.host, self.port = parts.scheme == "https", parts.hostname, parts.port
         self.path = parts.path.rstrip("/") + PATH

@@ -185,9 +185,7 @@ class RemoteStore(Store):
         docs = [wire.LeaseDoc(id, token, session.versions.get(Lease(id, token), 0)) for id, token in leases]
         found = self._call("renew", wire.RenewIn(worker, docs, lease), wire.RenewOut)
         session.paused = set(found.paused)
-        renewed, locked = (
-            {Lease(one.id, one.token): one.request for one in some} for some in (found.renewed, found.locked)
-        )
+        renewed, locked = _requests(found.renewed), _requests(found.locked)
         session.losses = {Lease(one.id, one.token): one.reason for one in found.lost}
         for lost in session.losses:
             session.drop(lost)
@@ -346,6 +344,10 @@ class RemoteStore(Store):
             yield
         finally:
             self._session.drop(job.lease)
+
+
+def _requests(docs: Sequence[wire.RequestedDoc]) -> dict[Lease, Request | None]:
+    return {Lease(one.id, one.token): one.request for one in docs}
 
 
 def _refuse(what: str) -> NoReturn:

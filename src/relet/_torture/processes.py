@@ -58,7 +58,7 @@ class Processes:
         self.number = len(programs)
         self._settings, self._programs, self._history = settings, programs, history
         urls = [list(settings.gateways) if one.is_remote else [None] for one in programs]
-        self._proxies = [[proxies.add(url) for url in some] for some in urls] if proxies is not None else []
+        self._proxies = [list(map(proxies.add, some)) for some in urls] if proxies is not None else []
         self._processes: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
         self._is_over = False

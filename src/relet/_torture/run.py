@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct, structs
 
+from .._client.client import Client
 from ..app import App
 from .check import check
 from .facts import GATEWAYS, TENANT, WAITS_FOR_SIGNALS
@@ -149,13 +150,15 @@ def _clock_offset(settings: Settings) -> float:
 def _wait_for_workers(app: App) -> None:
     give_up = time.monotonic() + STARTED_WITHIN
     clients = {app.client: WORKERS, app.client.tenant(TENANT): 1}
-    while any(
-        sum(one.slots > 0 for one in client.workers()) < number or not client.schedules.all()
-        for client, number in clients.items()
-    ):
+    while any(_workers_of(client) < number or not client.schedules.all() for client, number in clients.items()):
         if time.monotonic() > give_up:
             raise RuntimeError(f"{WORKERS} workers have not started within {STARTED_WITHIN:.0f} s; see their logs")
         time.sleep(0.05)
+
+
+def _workers_of(client: Client) -> int:
+    """How many workers run. A gateway has no slots."""
+    return sum(one.slots > 0 for one in client.workers())
 
 
 def _inject(plan: list[Fault], injector: Injector, progress: Callable[[str], object]) -> None:

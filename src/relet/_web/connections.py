@@ -61,12 +61,12 @@ class Connections:
         proxies: Proxies | None = None,
         clock: Callable[[], float] = time.monotonic,
         *,
-        most: int = MAX_CONNECTIONS,
+        limit: int = MAX_CONNECTIONS,
         per_address: int = MAX_PER_ADDRESS,
     ) -> None:
         self.proxies = proxies or Proxies()
         self._clock = clock
-        self._most, self._per_address = most, per_address
+        self._limit, self._limit_per_address = limit, per_address
         self._by_address: dict[str, dict[Guarded, None]] = {}  # dictionaries keep the order
         self._all: dict[Guarded, None] = {}
 
@@ -79,13 +79,13 @@ class Connections:
         if new.peer not in self.proxies:
             unauthenticated = [one for one in same_address if one.is_unauthenticated]
             late = self._clock() - TIME_TO_AUTHENTICATE
-            if unauthenticated and len(same_address) >= self._per_address:
+            if unauthenticated and len(same_address) >= self._limit_per_address:
                 self._close(unauthenticated[0])
-            elif len(same_address) >= self._per_address:
+            elif len(same_address) >= self._limit_per_address:
                 return False
             elif sum(one.since <= late for one in unauthenticated) >= MAX_UNAUTHENTICATED_PER_ADDRESS:
                 self._close(unauthenticated[0])
-        if len(self._all) >= self._most:
+        if len(self._all) >= self._limit:
             oldest = next((one for one in self._all if one.is_unauthenticated), None)
             if oldest is None:
                 return False

@@ -5,9 +5,9 @@
 #    source ~/.local/share/bash_completion/relet
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_relet_subparsers=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune erase migrate backup restored completion bench torture demo)
+_shtab_relet_subparsers=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web gateway doctor prune erase migrate backup restored completion bench torture demo)
 
-_shtab_relet_worker_option_strings=(-h --help -q --queue -c --concurrency --processes --lease --shutdown-timeout --poll-interval --rest --tenant --max-jobs --max-rss --until-idle --reload --log-level --log-format)
+_shtab_relet_worker_option_strings=(-h --help -q --queue -c --concurrency --processes --lease --shutdown-timeout --poll-interval --rest --tenant --gateway --max-jobs --max-rss --until-idle --reload --log-level --log-format)
 _shtab_relet_enqueue_option_strings=(-h --help --tenant --json --arg --payload --file --queue --priority --delay --run-at --start-by --target --group --tag --unique --unique-for --replace --depends-on --id --max-attempts --backoff --timeout --on-expired --on-failure --on-dependency-failure)
 _shtab_relet_jobs_option_strings=(-h --help --tenant --json --state --queue --task --target --group --unique --tag --payload --worker --error --since --until --limit --cursor --all --yes -y --chain --dependents --result --arg --timeout)
 _shtab_relet_explain_option_strings=(-h --help --tenant --json)
@@ -22,6 +22,7 @@ _shtab_relet_stats_option_strings=(-h --help --tenant --json --since --until --s
 _shtab_relet_audit_option_strings=(-h --help --tenant --json --limit --cursor)
 _shtab_relet_top_option_strings=(-h --help --tenant --json --once)
 _shtab_relet_web_option_strings=(-h --help --host --port --host-name --proxy --open-health --tenant)
+_shtab_relet_gateway_option_strings=(-h --help --host --port --tokens --schema --tenant --proxy --certificate --key --log-level)
 _shtab_relet_doctor_option_strings=(-h --help --tenant --json)
 _shtab_relet_prune_option_strings=(-h --help --tenant --json --keep-finished --keep-failed --keep-payloads)
 _shtab_relet_erase_option_strings=(-h --help --tenant --json --tag --group --target --yes -y)
@@ -52,6 +53,7 @@ _shtab_relet_stats_pos_0_COMPGEN=_relet_apps
 _shtab_relet_audit_pos_0_COMPGEN=_relet_apps
 _shtab_relet_top_pos_0_COMPGEN=_relet_apps
 _shtab_relet_web_pos_0_COMPGEN=_relet_apps
+_shtab_relet_gateway_pos_0_COMPGEN=_relet_apps
 _shtab_relet_doctor_pos_0_COMPGEN=_relet_apps
 _shtab_relet_prune_pos_0_COMPGEN=_relet_apps
 _shtab_relet_erase_pos_0_COMPGEN=_relet_apps
@@ -69,9 +71,10 @@ _shtab_relet_jobs___state_choices=(pending queued running paused failed succeede
 _shtab_relet_run___log_level_choices=(debug info warning)
 _shtab_relet_schedules___missed_choices=(skip once all)
 _shtab_relet_schedules___overlap_choices=(allow skip wait)
+_shtab_relet_gateway___log_level_choices=(debug info warning error)
 _shtab_relet_completion_pos_0_choices=(bash zsh fish)
 _shtab_relet_torture___tier_choices=(S M L)
-_shtab_relet_pos_0_choices=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune erase migrate backup restored completion bench torture demo)
+_shtab_relet_pos_0_choices=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web gateway doctor prune erase migrate backup restored completion bench torture demo)
 
 _shtab_relet_worker__h_nargs=0
 _shtab_relet_worker___help_nargs=0
@@ -132,6 +135,8 @@ _shtab_relet_top___once_nargs=0
 _shtab_relet_web__h_nargs=0
 _shtab_relet_web___help_nargs=0
 _shtab_relet_web___open_health_nargs=0
+_shtab_relet_gateway__h_nargs=0
+_shtab_relet_gateway___help_nargs=0
 _shtab_relet_doctor__h_nargs=0
 _shtab_relet_doctor___help_nargs=0
 _shtab_relet_doctor___json_nargs=0

@@ -58,8 +58,8 @@ function _shtab_relet_using
   test "$_shtab_relet_cmdpath" = "$argv"
 end
 
-set -g _shtab_relet_commands worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune erase migrate backup restored completion bench torture demo
-set -g _shtab_relet_opts_with_value --arg --backoff --concurrency --cron --cursor --delay --depends-on --error --every --file --folder --group --host --host-name --id --jobs --keep-failed --keep-finished --keep-payloads --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --plan --poll-interval --port --priority --processes --proxy --queue --rate --replace --rest --restart --result --run-at --seconds --seed --shutdown-timeout --since --start-by --state --step --tag --target --task --tenant --tier --timeout --timezone --unique --unique-for --until --worker -c -q
+set -g _shtab_relet_commands worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web gateway doctor prune erase migrate backup restored completion bench torture demo
+set -g _shtab_relet_opts_with_value --arg --backoff --certificate --concurrency --cron --cursor --delay --depends-on --error --every --file --folder --gateway --group --host --host-name --id --jobs --keep-failed --keep-finished --keep-payloads --key --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --plan --poll-interval --port --priority --processes --proxy --queue --rate --replace --rest --restart --result --run-at --schema --seconds --seed --shutdown-timeout --since --start-by --state --step --tag --target --task --tenant --tier --timeout --timezone --tokens --unique --unique-for --until --worker -c -q
 
 complete -c relet -e
 complete -c relet -f
@@ -76,6 +76,7 @@ complete -c relet -n '_shtab_relet_using worker' -l shutdown-timeout -x -d 'seco
 complete -c relet -n '_shtab_relet_using worker' -l poll-interval -x -d 'seconds between polls without notifications (default 1)'
 complete -c relet -n '_shtab_relet_using worker' -l rest -x -d 'seconds that a slot pauses between two jobs (default 0)'
 complete -c relet -n '_shtab_relet_using worker' -l tenant -x -d 'serve this tenant with SLOTS slots; repeatable'
+complete -c relet -n '_shtab_relet_using worker' -l gateway -x -d 'reach the store through this gateway, with the token in RELET_GATEWAY_TOKEN; repeatable: the next serves when one fails'
 complete -c relet -n '_shtab_relet_using worker' -l max-jobs -x -d 'replace a process after N jobs'
 complete -c relet -n '_shtab_relet_using worker' -l max-rss -x -d 'replace a process that uses more memory than this'
 complete -c relet -n '_shtab_relet_using worker' -l until-idle -d 'stop when no job can run now'
@@ -232,6 +233,18 @@ complete -c relet -n '_shtab_relet_using web' -l proxy -x -d 'address or network
 complete -c relet -n '_shtab_relet_using web' -l open-health -d 'serve /health without a token'
 complete -c relet -n '_shtab_relet_using web' -l tenant -x -d 'use the store of this tenant'
 complete -c relet -n '_shtab_relet_using web; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
+complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a gateway -d 'Serve the worker protocol over HTTP, for workers that must not, or cannot, talk to the database.'
+complete -c relet -n '_shtab_relet_using gateway' -s h -l help -d 'show this help message and exit'
+complete -c relet -n '_shtab_relet_using gateway' -l host -x -d 'address to listen on (default 127.0.0.1)'
+complete -c relet -n '_shtab_relet_using gateway' -l port -x -d 'port to listen on (default 8480)'
+complete -c relet -n '_shtab_relet_using gateway' -l tokens -x -d 'the tokens of workers, and the queues that they are for'
+complete -c relet -n '_shtab_relet_using gateway' -l schema -x -d 'with a URL: the schema of the tables (default relet)'
+complete -c relet -n '_shtab_relet_using gateway' -l tenant -x -d 'serve the store of this tenant'
+complete -c relet -n '_shtab_relet_using gateway' -l proxy -x -d 'address or network of a proxy whose X-Forwarded-For is trusted; repeatable (default none)'
+complete -c relet -n '_shtab_relet_using gateway' -l certificate -x -d 'serve HTTPS with this certificate'
+complete -c relet -n '_shtab_relet_using gateway' -l key -x -d 'the key of the certificate'
+complete -c relet -n '_shtab_relet_using gateway' -l log-level -xka "debug info warning error" -d 'default info'
+complete -c relet -n '_shtab_relet_using gateway; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app, or the URL of its database'
 complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a doctor -d 'Check the store and the workers. Exits with 1 if a finding is an error.'
 complete -c relet -n '_shtab_relet_using doctor' -s h -l help -d 'show this help message and exit'
 complete -c relet -n '_shtab_relet_using doctor' -l tenant -x -d 'use the store of this tenant'
