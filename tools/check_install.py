@@ -22,6 +22,7 @@ MODULES = {
     "cli": ["rich"],
     "django": ["django", "relet.contrib.django"],
     "encryption": ["cryptography"],
+    "gateway": ["relet._gateway.server", "httptools"],
     "otel": ["relet.contrib.opentelemetry"],
     "pydantic": ["pydantic"],
     "sqlalchemy": ["sqlalchemy", "greenlet"],

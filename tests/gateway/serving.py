@@ -22,6 +22,7 @@ def serving(app: App) -> Iterator[tuple[str, Gateway]]:
     """Its URL, and the gateway."""
     auth = workers_auth({"worker": TOKEN, "billing": SCOPED}, {"billing": ["billing"]})
     gateway = Gateway(app, auth)
+    gateway.upkeep.allow_for(shortest=3.0, longest=3.0)  # so that no test waits long until leases are reaped
     gateway.prepare()
 
     class Server(uvicorn.Server):

@@ -51,11 +51,11 @@ class Upkeep:
             store, Outages(context.worker, tenant, context.events, SYSTEM), guard, SYSTEM.event()
         )
         self._maintenance = GatewayMaintenance(context, reconnecting)
+        self._reporter = Reporter(context, reconnecting, 0, lambda: 0)
+        self.add_tasks, self.allow_for = self._maintenance.add_tasks, self._maintenance.allow_for
         # The leases of workers may be of any length. The pulse counts as interrupted as early as the shortest need it,
         # and then gives the longest time to renew.
-        self._maintenance.allow_for(shortest=SHORTEST_LEASE, longest=LONGEST_LEASE)
-        self._reporter = Reporter(context, reconnecting, 0, lambda: 0)
-        self.add_tasks = self._maintenance.add_tasks
+        self.allow_for(shortest=SHORTEST_LEASE, longest=LONGEST_LEASE)
 
     def _context(self, tenant: str | None, guard: ReapGuard) -> WorkerContext:
         app, store = self._app, self._store
