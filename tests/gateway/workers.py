@@ -52,7 +52,7 @@ class Bench:
         text = SHOP.format(url=url, schema=schema)
         (folder / "gateway_shop.py").write_text(text)
         names: dict[str, Any] = {"__name__": "gateway_shop"}
-        exec(compile(text, "gateway_shop.py", "exec"), names)  # noqa: S102
+        exec(compile(text, "gateway_shop.py", "exec"), names)
         self.app: App = names["app"]
         self.app.client.migrate()
         self._ports = [free_port() for _ in range(gateways)]

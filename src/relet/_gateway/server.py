@@ -67,6 +67,7 @@ class Gateway:
         """Called on the event loop, once the port is open: workers must be able to renew before anything is reaped."""
         self.claims.start()
         self._requests.start()
+        self.upkeep.on_queued(self.claims.poll)
         self.upkeep.start()
 
     def stop(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from .._client.backup import pause_if_restored
 from .._client.client import Client
@@ -69,6 +69,10 @@ class Upkeep:
             handler_store=store, leases=LeaseTable(self.name, app.events), meter=Meter(SYSTEM), guard=guard,
             timers=Timers(SYSTEM), system=SYSTEM, resources={},
         )  # fmt: skip
+
+    def on_queued(self, call: Callable[[], None]) -> None:
+        """Call this after each check that has found queued jobs."""
+        self._maintenance.on_queued = call
 
     def prepare(self) -> None:
         """Before the first claim: declare limits, and pause a store that was restored from a dump."""

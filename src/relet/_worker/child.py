@@ -98,7 +98,7 @@ class Child:
 
     def _store_of(self, task: Task[..., Any], command: Command) -> Store:
         """The store of the app that this process has imported, or the one behind the worker's gateway."""
-        assert isinstance(task.app, App)  # noqa: S101 - no other class makes tasks that a worker runs
+        assert isinstance(task.app, App)
         if self._gateways is None or command.job is None:
             return task.app._store(command.tenant)
         session = Session(self._gateways, command.worker)
