@@ -11,11 +11,11 @@ import asyncio
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
-from .._core.job import Lease, Released
 from .._remote.wire import MAX_WAIT, ClaimIn
-from .._store.flows import maintenance, settle
+from .._store.flows import maintenance
 from .._store.flows.claim_scope import Claim
 from .._store.query import Notify
+from .._web.problems import Refusal
 from ..errors import ReletError
 from .context import GatewayContext, log
 from .line import Line, answer
@@ -132,7 +132,9 @@ class WaitingLine:
         if not waiter.future.done():
             waiter.future.set_result((found, max(waited, 0.0)))
         elif found.jobs:
-            self._claims.give_back(found)
+            # Not given back: if the client still lives, it repeats the claim, perhaps at another gateway, or finds the
+            # jobs with its next renewal. A release that comes after that would take a job that runs.
+            log.info("%d jobs were claimed for a worker that has closed its connection", len(found.jobs))
 
     def _fail(self, waiter: Waiter, error: Exception) -> None:
         """The store does not answer, so it would not answer the others either."""
@@ -198,10 +200,10 @@ class Claims:
         self, asked: ClaimIn, worker: str, queues: tuple[str, ...] | None, gone: asyncio.Future[None]
     ) -> bytes:
         """Claim jobs, and wait for some if there are none. `gone`: done when the client has closed the connection."""
+        if self._is_stopping:
+            raise Refusal("store-unavailable", "This gateway is stopping. Use another one, or try again later.")
         line = self._line((tuple(sorted(set(asked.tasks))), queues))
         waiter = Waiter(asked, worker, self._now())
-        if self._is_stopping:
-            waiter.until = 0.0
         gone.add_done_callback(lambda _: line.leave(waiter))
         found, waited = await line.wait(waiter)
         return (
@@ -258,14 +260,6 @@ class Claims:
         """Each notification wakes the idle workers of other processes: one is enough for many settles."""
         self._is_notifying = False
         self.context.working.submit(_quietly(lambda: self.context.store.notify([Notify("queued")])))
-
-    def give_back(self, found: Claim) -> None:
-        """Release jobs that were claimed for a client that has gone meanwhile."""
-        outcomes = [(Lease(job.id, job.token), Released("its worker had gone")) for job in found.jobs]
-        log.info("Giving back %d jobs: their worker has closed its connection", len(outcomes))
-        self.context.working.submit(
-            _quietly(lambda: self.context.run(settle.settle, outcomes, self.context.system.random))
-        )
 
 
 def _quietly(work: Callable[[], object]) -> Callable[[], None]:

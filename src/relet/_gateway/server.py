@@ -32,7 +32,10 @@ Send = Callable[[Any], Awaitable[None]]
 
 BODY_WITHIN = 30.0  # seconds
 CONNECTIONS = 10  # to the database, beside those for renewals
-FOREVER = frozenset({"claim", "requests"})  # verbs that may wait
+#: Verbs that are not for a client that has closed its connection. If this process was stopped for a while, what a
+#: worker that is dead by now had sent must not extend its leases.
+WATCHED = frozenset({"claim", "renew", "requests"})
+READS = 3  # turns of the event loop until the end of a connection is known, if it is in the buffer of the system
 
 _decoders = {verb: msgspec.json.Decoder(kind) for verb, (kind, _) in VERBS.items()}
 _decoders |= {
@@ -124,10 +127,16 @@ class Gateway:
             self.claims.interrupt(worker)
             self._requests.interrupt(worker)
             return b"{}"
-        if verb not in FOREVER:
+        if verb not in WATCHED:
             return await self._call(verb, principal, asked)
         watch = asyncio.create_task(_watch(receive, gone))
         try:
+            for _ in range(READS):
+                await asyncio.sleep(0)
+            if gone.done():
+                raise asyncio.CancelledError
+            if verb == "renew":
+                return await self._call(verb, principal, asked)
             if verb == "claim":
                 return await self._claim(principal, asked, gone)
             return _encoder.encode(await self._requests.wait(asked, stored_name(principal, asked.worker), gone))
