@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,9 @@ from relet._gateway.server import workers_auth
 from relet._remote.channel import Gateways
 from relet.errors import ReletError, StoreRefused
 from relet.types import BatchItem
+from tests.gateway import workers
 from tests.gateway.conformance import define_tasks, until
-from tests.gateway.protocol import Speaker
+from tests.gateway.protocol import Speaker, lease
 from tests.gateway.serving import SCOPED, TOKEN, serving
 from tests.gateway.workers import LEASE, bench
 
@@ -155,6 +156,25 @@ def test_a_worker_moves_to_the_next_gateway(pg_url: str, schema: str, tmp_path: 
             assert (found.attempt, found.losses) == (1, 0)
         finally:
             first.send_signal(signal.SIGCONT)
+
+
+def test_what_a_dead_worker_had_sent_extends_no_lease(pg_url: str, schema: str, tmp_path: Path) -> None:
+    """The gateway was stopped when the worker sent its last renewal."""
+    with bench(tmp_path, pg_url, schema, []) as site:
+        gateway = site.gateway()
+        worker = Speaker(site.urls[0], workers.TOKEN)
+        job = site.enqueue("charge", "acct-7", 1)
+        (claimed,) = worker.claim("charge", wait=10)
+        before = site.job(job).expires_at
+        gateway.send_signal(signal.SIGSTOP)
+        body = {"worker": worker.worker, "leases": [lease(claimed, version=1)]}
+        with closing(worker.send("renew", body)):
+            pass
+        gateway.send_signal(signal.SIGCONT)
+        worker.ask("hello")  # it works again
+        time.sleep(0.3)
+        assert site.job(job).expires_at == before
+        assert worker.renew(claimed)["renewed"]
 
 
 def test_a_gateway_does_the_maintenance(app: App) -> None:

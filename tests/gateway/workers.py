@@ -70,9 +70,17 @@ class Bench:
     def worker(self) -> subprocess.Popen[bytes]:
         return self._start(self._command, "worker")
 
+    @property
+    def urls(self) -> list[str]:
+        return [f"http://127.0.0.1:{port}" for port in self._ports]
+
     def _start(self, words: Sequence[str], name: str) -> subprocess.Popen[bytes]:
-        urls = " ".join(f"http://127.0.0.1:{port}" for port in self._ports)
-        env = {**os.environ, "RELET_GATEWAY": urls, "RELET_GATEWAY_TOKEN": TOKEN, "PYTHONPATH": os.getcwd()}
+        env = {
+            **os.environ,
+            "RELET_GATEWAY": " ".join(self.urls),
+            "RELET_GATEWAY_TOKEN": TOKEN,
+            "PYTHONPATH": os.getcwd(),
+        }
         with (self._folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(words, cwd=self._folder, env=env, stdout=log, stderr=log)
         self._stack.callback(process.wait)

@@ -25,6 +25,7 @@ NOTIFY_FOR = 5.0  # seconds that enqueuing processes notify after a gateway has 
 NOTIFY_EVERY = 0.02  # seconds between two notifications that a limit has room
 MAX_LINES = 1000
 
+NOTHING = Claim([])
 Key = tuple[tuple[str, ...], tuple[str, ...] | None]
 
 
@@ -34,7 +35,7 @@ class Waiter:
     def __init__(self, asked: ClaimIn, worker: str, arrived: float) -> None:
         self.asked, self.worker, self.arrived = asked, worker, arrived
         self.until = arrived + min(asked.wait, MAX_WAIT)
-        self.future: asyncio.Future[tuple[Claim, float]] = asyncio.get_running_loop().create_future()
+        self.future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.was_tried = False  # a claim that began after its arrival has found nothing
         self.is_gone = False  # the client has closed the connection
 
@@ -56,7 +57,7 @@ class WaitingLine:
     def is_empty(self) -> bool:
         return not self._waiters and self._runner is None
 
-    async def wait(self, waiter: Waiter) -> tuple[Claim, float]:
+    async def wait(self, waiter: Waiter) -> bytes:
         self._waiters.append(waiter)
         self._wakeup.set()
         if self._runner is None:
@@ -109,7 +110,7 @@ class WaitingLine:
         self._claimed_for = [waiter]
         try:
             call = self._claims.context.claiming.call
-            found = await call(self.line.claim, waiter.asked, waiter.worker)
+            found, body = await call(self._claim, waiter, max(began - waiter.arrived, 0.0))
         except Exception as error:
             self._fail(waiter, error)
             return
@@ -120,7 +121,7 @@ class WaitingLine:
             self._not_before = self._now() + found.again_in
         if found.jobs or self._now() >= waiter.until:
             self._may_have_jobs = self._may_have_jobs or len(found.jobs) >= waiter.asked.want
-            self._deliver(waiter, found, began - waiter.arrived)
+            self._deliver(waiter, found, body)
             return
         if not waiter.is_gone:
             self._waiters.insert(0, waiter)
@@ -128,9 +129,14 @@ class WaitingLine:
             for other in self._waiters:
                 other.was_tried = other.was_tried or (other.arrived <= began and not other.asked.alone)
 
-    def _deliver(self, waiter: Waiter, found: Claim, waited: float) -> None:
+    def _claim(self, waiter: Waiter, waited: float) -> tuple[Claim, bytes]:
+        """In a thread: claim, and write the answer."""
+        found = self.line.claim(waiter.asked, waiter.worker)
+        return found, answer(found, waiter.asked, waited)
+
+    def _deliver(self, waiter: Waiter, found: Claim, body: bytes) -> None:
         if not waiter.future.done():
-            waiter.future.set_result((found, max(waited, 0.0)))
+            waiter.future.set_result(body)
         elif found.jobs:
             # Not given back: if the client still lives, it repeats the claim, perhaps at another gateway, or finds the
             # jobs with its next renewal. A release that comes after that would take a job that runs.
@@ -149,7 +155,7 @@ class WaitingLine:
         now = self._now()
         for waiter in [one for one in self._waiters if one.was_tried and now >= one.until]:
             self._waiters.remove(waiter)
-            self._deliver(waiter, Claim([]), now - waiter.arrived)
+            self._deliver(waiter, NOTHING, answer(NOTHING, waiter.asked, now - waiter.arrived))
 
     async def _sleep(self) -> None:
         self._wakeup.clear()
@@ -205,12 +211,7 @@ class Claims:
         line = self._line((tuple(sorted(set(asked.tasks))), queues))
         waiter = Waiter(asked, worker, self._now())
         gone.add_done_callback(lambda _: line.leave(waiter))
-        found, waited = await line.wait(waiter)
-        return (
-            await self.context.working.call(answer, found, asked, waited)
-            if found.jobs
-            else answer(found, asked, waited)
-        )
+        return await line.wait(waiter)
 
     def _line(self, key: Key) -> WaitingLine:
         line = self._lines.pop(key, None)
