@@ -24,11 +24,11 @@ import msgspec
 from .. import logs
 from .._attempts.completion import Completion
 from .._core.job import Outcome, Raised
+from .._remote.channel import Gateways
 from .._system import HAS_PROCESS_GROUPS, SYSTEM, Event
 from .._tasks.task import Task
 from ..errors import InvalidInput
 from .child_messages import KINDS, Command, Reply, Setup
-from .._remote.channel import Gateways
 from .execution import Execution
 from .executors import Begin, Threaded
 
