@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, Unpack
@@ -216,7 +216,13 @@ class Inspection:
         if step is not None and step not in STEPS:
             raise InvalidInput(f"step must be one of {', '.join(map(str, STEPS))} seconds, not {step!r}")
         name = None if queue is None else validate.text("queue", queue)
-        return self._show(stats.stats, begin, end, step=step, queue=name, only=only)
+        return self._show(stats.stats, begin, end, step=step, queues=None if name is None else [name], only=only)
+
+    def _recent_counts(
+        self, queues: Sequence[str], name: str, since: datetime, step: int
+    ) -> dict[str, dict[float, int]]:
+        """One count of some queues by the start of each step, within the last three hours."""
+        return self._show(stats.recent_counts, queues, name, validate.timestamp("since", since), step)
 
     def totals(self) -> list[StatPoint]:
         """Counters since the store was created, one point for each queue: they never decrease, as monitoring wants."""
