@@ -93,6 +93,8 @@ def _add_command(commands: Any, name: str) -> None:
         metavar="FOLDER",
         help="of the report (default: docs/benchmarks for all, else .bench/reports)",
     )
+    if name == "growth":
+        add("--scale", type=float, metavar="X", help="of the large store: 1 is ten million jobs of each kind (default)")
     if name == "all":
         add("--fresh", action="store_true", help="do not continue an interrupted run")
         parts = importlib.import_module("bench.commands.all").PARTS
@@ -110,7 +112,8 @@ def _positive(text: str) -> int:
 def _settings(options: argparse.Namespace) -> Options:
     repeat = options.repeat or (1 if options.quick else None)
     only, without = tuple(sorted(options.only)), tuple(sorted(getattr(options, "without", ())))
-    return Options(options.quick, repeat, only, options.dsn, options.jobs, without)
+    scale = getattr(options, "scale", None)
+    return Options(options.quick, repeat, only, options.dsn, options.jobs, without, scale)
 
 
 def _plan(command: str, lab: Lab) -> Plan:

@@ -16,6 +16,7 @@ REFERENCE = {
     "single": {"raw": 2_407, "graphile-worker": 716, "pg-boss": 847, "pgqueuer": 1_603},
 }
 TOLERANCE = 0.15
+CALL_BOUND = 100.0  # milliseconds
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,15 @@ def _views_fast(results: Results) -> tuple[bool | None, str]:
     return slowest[path] <= 300, f"slowest: {slowest[path]:.0f} ms, {path}"
 
 
+def _calls_fast(results: Results) -> tuple[bool | None, str]:
+    slow = {call: max(results.values("calls", call, "p99")) for call in results.systems("calls")}
+    if not slow:
+        return None, ""
+    over = [call for call, most in slow.items() if most > CALL_BOUND]
+    call = max(slow, key=lambda call: slow[call])
+    return not over, f"{len(over)} of {len(slow)} take longer; slowest: {slow[call]:.0f} ms, {call}"
+
+
 def _one_round_trip(results: Results) -> tuple[bool | None, str]:
     trips = results.median("round_trips", "enqueue", "round_trips")
     return (None, "") if trips is None else (trips == 1, f"{trips:g}")
@@ -164,6 +174,7 @@ BARS: Sequence[Bar] = (
     at_most("soak", "growth", 10.0, "MiB"),
     at_most("soak", "bloat", 1.5, "times"),
     Bar("views", "no view takes more than 300 ms", _views_fast),
+    Bar("calls", "every verb and page under 100 ms at p99", _calls_fast),
     at_most("start", "import_s", 0.10, "s"),
     at_most("start", "first_claim_s", 0.4, "s"),
     at_most("idle", "server_us", 150.0, "us", system="empty store"),

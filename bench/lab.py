@@ -22,6 +22,7 @@ class Options:
     dsn: str | None = None
     jobs: int | None = None
     without: tuple[str, ...] = ()  # parts of `all`
+    scale: float | None = None  # of the store of `growth`
 
 
 class Lab:

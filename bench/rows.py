@@ -25,8 +25,9 @@ where a.attrelid = %s::regclass and a.attnum > 0 and not a.attisdropped and a.at
 order by a.attnum
 """
 # A UUIDv7: the time in milliseconds, then random bits with the variant of a UUIDv4.
-NEW_ID = """(lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '7'
+NEW_ID = """(lpad(to_hex((extract(epoch from {moment}) * 1000)::bigint), 12, '0') || '7'
     || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid"""
+NOW = "clock_timestamp()"
 
 
 def new_id() -> str:
@@ -68,15 +69,23 @@ class Copier:
             raise LookupError(f"{table} has no row {job}")
         self.columns, self._names, self._row = columns, names, dict(zip(names, row, strict=True))
 
-    def multiply(self, number: int, changes: Mapping[str, str] | None = None) -> None:
-        """Insert so many copies on the server. `changes`: SQL by column; `n` is the number of the copy."""
+    def multiply(
+        self, number: int, changes: Mapping[str, str] | None = None, moment: str = NOW, first: int = 1
+    ) -> None:
+        """Insert so many copies on the server.
+
+        `changes`: SQL by column, in which `n` is the number of the copy, beginning with `first`, and `moment` the time
+        in its id. The argument `moment` is SQL for that time.
+        """
         values = sql.SQL(", ").join(self._expression(name, changes or {}) for name in self._names)
         statement = sql.SQL(
-            "insert into {table} ({columns}) select {values} from (select n, " + NEW_ID + " as new_id "
-            "from generate_series(1, {number}) n) copies, (select * from {table} where id = {job}) original"
+            "insert into {table} ({columns}) select {values} from (select n, moment, {id} as new_id from ("
+            "select n, {moment} as moment from generate_series({first}, {last}) n) moments) copies, "
+            "(select * from {table} where id = {job}) original"
         )  # fmt: skip
         self._db.execute(statement.format(
-            table=self._table, columns=self.columns, values=values, number=number, job=self._job))  # fmt: skip
+            table=self._table, columns=self.columns, values=values, first=first, last=first + number - 1, job=self._job,
+            id=sql.SQL(NEW_ID.format(moment="moment")), moment=sql.SQL(moment)))  # fmt: skip
 
     def _expression(self, name: str, changes: Mapping[str, str]) -> sql.Composable:
         if name in changes:

@@ -12,13 +12,14 @@ from msgspec.structs import replace
 from relet import App, InvalidInput, Job, State
 from relet._core.stats import BOUNDS, Histogram, step_for
 from relet._core.worker import WorkerFacts
-from relet._store.flows import inspect, stats, worker_reports
+from relet._store.flows import inspect, search, stats, worker_reports
 from relet._store.flows.stats import Count
 from relet._store.query import TRAITS
 from relet._tasks.task import new_id
 from relet.errors import InvalidTransition, JobNotFound
 from tests.clocks import at
 from tests.databases import Database
+from tests.harness import harness_of
 from tests.worker.working import over, run_sql, take, until, working
 
 T0 = datetime(2026, 3, 1, 12, 0, tzinfo=UTC).timestamp()
@@ -317,7 +318,10 @@ def test_history_gets_coarser_with_age_and_loses_nothing_of_its_sums(shop: App) 
         with at(store, now):
             store.run(stats.roll_up)
             points = store.run(stats.stats, T0, now, step=step)
-            together = store.run(stats.stats, T0, now, step=step, queue="*")
+            together = store.run(stats.stats, T0, now, step=step, queues=["*"])
+            assert store.run(stats.stats, T0, now, step=step, queues=["q", "none"]) == points
+            some = store.run(stats.stats, T0, now, step=step, queues=["q"], only="succeeded")
+            assert [one.counts for one in some] == [one.counts for one in points]
         assert [replace(point, queue="q") for point in together] == points
         return [(point.at.timestamp() - T0, point.counts["succeeded"], point.gauges["queued"]) for point in points]
 
@@ -333,6 +337,43 @@ def test_history_gets_coarser_with_age_and_loses_nothing_of_its_sums(shop: App) 
     assert (total.counts["succeeded"], total.waits.number) == (240, 120)
 
 
+def test_moments_of_a_queue_are_found_in_any_period_and_after_gaps(shop: App) -> None:
+    store = shop._store()
+    for minute in (0, 1, 7, 55, 170):
+        with at(store, T0 + 60 * minute):
+            store.run(stats.add, [Count(queue, "succeeded", 1) for queue in ("q", "r")])
+    for since, end in ((T0, T0 + 60), (T0 + 60, T0 + 480), (T0 + 120, T0 + 420), (T0 - HOUR, T0 + HOUR)):
+        with at(store, T0 + 3 * HOUR):
+            every = store.run(stats.stats, since, end, step=60)
+            some = store.run(stats.stats, since, end, step=60, queues=["r"])
+        assert some == [point for point in every if point.queue == "r"]
+    with at(store, T0 + 3 * HOUR):
+        recent = store.run(stats.recent_counts, ["q", "r", "none"], "succeeded", T0, 300)
+    expected = {T0: 2, T0 + 300: 1, T0 + 3300: 1, T0 + 10200: 1}
+    assert recent == {"q": expected, "r": expected}
+
+
+def test_lists_of_failed_and_running_jobs_are_the_same_however_many_there_are(
+    shop: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [work(shop, n) for n in range(6)]
+    harness = harness_of(shop)
+    for claimed in harness.claim(4)[:3]:
+        assert harness.fail(claimed) == "failed"
+    for limit in (search.MAX_RARE, 2):
+        monkeypatch.setattr(search, "MAX_RARE", limit)
+        for state, number in (("failed", 3), ("running", 1)):
+            page = shop.client.jobs(state=state, limit=2)
+            rest = shop.client.jobs(state=state, limit=2, cursor=page.cursor).jobs if page.cursor else []
+            found = [job.id for job in (*page.jobs, *rest)]
+            assert found == sorted(found, reverse=True)
+            assert len(found) == number
+            assert set(found) <= {job.id for job in jobs}
+            assert shop.client.count(state=state) == number
+            assert shop.client.count(state=state, limit=1) == 1
+            assert len(shop.client.jobs(state=state, scan=1000).jobs) == number
+
+
 def test_all_queues_together_are_counted_beside_them(shop: App) -> None:
     store = shop._store()
     shop.client.limit_queue(None, max_running=5)  # which makes it no queue
@@ -342,7 +383,7 @@ def test_all_queues_together_are_counted_beside_them(shop: App) -> None:
             store.run(stats.add, [Count(queue, "succeeded", 2), Count(queue, "runs", 2, 3)])
     assert sample(shop, T0)
     with at(store, T0):
-        (point,) = store.run(stats.stats, T0, T0 + 60, queue="*")
+        (point,) = store.run(stats.stats, T0, T0 + 60, queues=["*"])
     assert (point.queue, point.counts, point.runs.number, point.gauges["queued"]) == ("*", {"succeeded": 4}, 4, 2)
     assert [one.queue for one in store.run(stats.totals)] == ["billing", "mail"]
     with at(store, T0):

@@ -74,6 +74,7 @@ METHODS = [
     "pause_queue",
     "prune",
     "queues",
+    "replica",
     "rerun",
     "result",
     "results",
@@ -95,7 +96,7 @@ METHODS = [
 ]
 
 PROPERTIES = {"schedules", "where"}
-NOT_AWAITED = {"acting_as", "idempotent", "tenant"}  # says where, and does nothing yet
+NOT_AWAITED = {"acting_as", "idempotent", "replica", "tenant"}  # says where, and does nothing yet
 
 
 def public(cls: type) -> list[str]:

@@ -1,11 +1,19 @@
-"""Whether throughput depends on the size of things: backlog, queues, targets, payloads, processes."""
+"""Whether throughput and response times depend on the size of things: backlog, queues, targets, payloads, processes.
+
+`--only calls` leaves the throughput out, and times every verb and every page over a large store. At scale 1 that takes
+about an hour, most of it to fill the store, and 25 GB of disk; at `--scale 0.01` a few minutes and 2 GB.
+"""
 
 from __future__ import annotations
 
+import sys
+import time
 from functools import partial
+from typing import Any
 
-from bench import cells
+from bench import calls, cells, large, pages
 from bench.cells import Figures, Window
+from bench.environments import Unavailable
 from bench.lab import Lab
 from bench.places import PostgresPlace
 from bench.plan import Cell, Measured, Plan, Row
@@ -13,7 +21,11 @@ from bench.programs import wait_until
 from bench.rows import Copier, enqueue_one
 from bench.systems import RELET
 
-HELP = "backlog 1k to 10M, 1 to 100 queues, 1 to 10k targets, payloads 50 B to 100 KB, 1 to 8 processes"
+CALLS = "calls"
+HELP = (
+    "every verb and page over ten million jobs (--only calls); drain: backlog 1k to 10M, 1 to 100 queues, 1 to 10k "
+    "targets, payloads 50 B to 100 KB, 1 to 8 processes"
+)
 SIZES = {
     "backlog": (1_000, 10_000, 100_000, 1_000_000, 10_000_000),
     "queues": (1, 10, 100),
@@ -40,6 +52,13 @@ ROWS = tuple(
 )
 
 
+FIGURES = ("p50", "max", "buffers")
+CALL_ROWS = (
+    Row(CALLS, "Every verb and page over a large store", "p99", "ms", True, "", FIGURES),
+    Row("upkeep", "Upkeep and unbounded counts over that store, without a bar", "p99", "ms", True, "", FIGURES),
+)
+
+
 def plan(lab: Lab) -> Plan:
     cells = [
         Cell(
@@ -48,7 +67,33 @@ def plan(lab: Lab) -> Plan:
         for kind, sizes in SIZES.items()
         for size in (sizes if not lab.options.quick else (sizes[0], sizes[min(2, len(sizes) - 1)]))
     ]
-    return Plan(ROWS, tuple(cells))
+    return Plan((*ROWS, *CALL_ROWS), (*cells, Cell(CALLS, CALLS, every_call, most=1)))
+
+
+def every_call(lab: Lab) -> Measured:
+    """Pages first, then verbs, which change the store, and last what a worker runs."""
+    scale = lab.options.scale or (0.002 if lab.options.quick else 1.0)
+    rounds = lab.size(200, 3)
+    with lab.postgres_place(RELET) as place, large.make_app(place.url) as app:
+        track_statements(place)
+        filling = large.Filling(place, app, scale, lambda text: print(f"  {text}", file=sys.stderr))
+        filling.run()
+        began, found = time.monotonic(), list(pages.time_pages(app, place, filling.ids, rounds))
+        barred, upkeep = found, list[dict[str, Any]]()
+        for call in calls.all_calls(app, place, filling.ids, rounds):
+            (barred if call.bar else upkeep).append(calls.time_call(place, call, rounds))
+        print(
+            f"  {len(barred)} calls: {time.monotonic() - began:.0f} s, {place.size()['disk']:,} bytes", file=sys.stderr
+        )
+    return {CALLS: barred, "upkeep": upkeep}
+
+
+def track_statements(place: PostgresPlace) -> None:
+    """Have the server count the buffers that each statement touches, those of its functions included."""
+    if "pg_stat_statements" not in place.value("show shared_preload_libraries"):
+        raise Unavailable("the server does not load pg_stat_statements")
+    place.db.execute("create extension if not exists pg_stat_statements")
+    place.db.execute(f"alter database {place.database} set pg_stat_statements.track = 'top'".encode())
 
 
 def measure(lab: Lab, kind: str, size: int) -> Measured:

@@ -18,7 +18,7 @@ from ._core.codecs import Codec
 from ._core.redact import KEYS
 from ._core.schedule import Definition, Missed, Overlap, define
 from ._core.validate import Seconds
-from ._store.open import DEFAULT_URL, open_store
+from ._store.open import DEFAULT_URL, open_replica, open_store
 from ._store.query import Clock
 from ._store.store import Store
 from ._tasks.options import Defaults, check_defaults
@@ -41,6 +41,8 @@ class App(TaskRegistry):
     in payloads and results whose values the dashboard and the command line hide. `defaults`: options for all tasks that
     do not set them: `queue`, `max_attempts`, `backoff`, `timeout`, `lease` and `codec`. `codecs`: how values are
     encrypted or compressed in the store (`relet.codecs`): the first one encodes, and each decodes what it has encoded.
+    `replica`: the URL of a streaming standby of the database, by default RELET_REPLICA_URL from the environment. The
+    dashboard, the metrics and `client.replica()` read lists and figures from it (PostgreSQL).
 
     The app connects at first use. `with App(...) as app` closes its connections at the end.
     """
@@ -55,11 +57,13 @@ class App(TaskRegistry):
         redact: Iterable[str] = KEYS,
         defaults: Defaults | None = None,
         codecs: Iterable[Codec] = (),
+        replica: str | None = None,
     ) -> None:
         limit = validate.integer("payload_limit", payload_limit, 64, 64 * 1024 * 1024)
         super().__init__(payload_limit=limit, defaults=check_defaults(defaults or {}), codecs=codecs, redact=redact)
         self._codec_of(self._defaults)  # raises now if the default codec does not exist, not at the first task
         self._url = url or os.environ.get("RELET_URL") or DEFAULT_URL
+        self._replica_url = (os.environ.get("RELET_REPLICA_URL") if replica is None else replica) or None
         self._schema = validate.schema(schema)
         self._connections = validate.integer("connections", connections, 1, 1000)
         self._clock: Clock | None = None  # of the stores; None: the database's
@@ -187,20 +191,33 @@ class App(TaskRegistry):
     def _open(self, tenant: str | None, like: Store | None) -> Store:
         store = open_store(self._url, schema=self._schema, tenant=tenant, connections=self._connections, like=like)
         store.clock = self._clock
+        self._attach_replica(store, tenant, like)
         return store
+
+    def _attach_replica(self, store: Store, tenant: str | None, like: Store | None) -> None:
+        if self._replica_url is not None:
+            shared = None if like is None else like.replica
+            store.replica = open_replica(
+                self._replica_url, store, schema=self._schema, tenant=tenant, connections=self._connections, like=shared
+            )
+
+    def _use_replica(self, url: str) -> None:
+        """Read lists and figures from this standby from now on. For the command line: no tenant was used yet."""
+        self._replica_url = url
+        self._attach_replica(self._stores[None], None, None)
 
     @contextmanager
     def _replaced_store(self, url: str, schema: str, clock: Clock) -> Iterator[dict[str | None, Store]]:
         """Within the block, the app and its clients use another store, for tests. Yields its stores by tenant."""
-        before = self._url, self._schema, self._clock, self._stores
-        self._url, self._schema, self._clock = url, schema, clock
+        before = self._url, self._schema, self._clock, self._stores, self._replica_url
+        self._url, self._schema, self._clock, self._replica_url = url, schema, clock, None
         self._stores = {None: self._open(None, None)}
         try:
             self._bind_clients()
             yield self._stores
         finally:
             self.close()
-            self._url, self._schema, self._clock, self._stores = before
+            self._url, self._schema, self._clock, self._stores, self._replica_url = before
             self._bind_clients()
 
     def _bind_clients(self) -> None:
@@ -222,6 +239,8 @@ class App(TaskRegistry):
     def close(self) -> None:
         """Close all connections. The app may be used again."""
         for store in list(self._stores.values()):
+            if store.replica is not None:  # first: it may be asking the primary
+                store.replica.close()
             store.close()
 
     def __enter__(self) -> Self:

@@ -66,5 +66,5 @@ def test_progress_that_is_said_in_another_way_is_not_shown(harness: StoreHarness
 
 def test_a_histogram_with_more_classes_is_counted_in_those_that_are_known(harness: StoreHarness) -> None:
     harness.run(stats.add, [stats.Count("default", "runs", 1, bucket=1000), stats.Count("default", "else", 2)])
-    (point,) = harness.run(stats.stats, 0.0, None, step=60, queue="default")
+    (point,) = harness.run(stats.stats, 0.0, None, step=60, queues=["default"])
     assert (sum(point.runs.counts), point.counts["else"]) == (1, 2)

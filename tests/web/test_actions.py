@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from urllib.parse import urlencode
 
@@ -40,6 +41,21 @@ def asked(app: App, action: str, /, **query: str | list[str]) -> str:
 
 def test_every_confirmation_has_an_action() -> None:
     assert CONFIRMATIONS.keys() == ACTIONS.keys()
+
+
+def test_where_there_are_more_jobs_than_a_page_reads_the_number_is_a_lower_bound(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for cents in range(5):
+        app.tasks["charge"].enqueue("acct-1", cents)
+    assert "Cancel 5 jobs" in asked(app, "bulk", action="cancel", state="queued")
+    assert "or more that match" not in ask(app, "/jobs", "/jobs?state=queued")[1]
+    for module in ("confirm", "jobs"):
+        monkeypatch.setattr(sys.modules[f"relet._web.pages.{module}"], "SCAN", 3)
+    text = asked(app, "bulk", action="cancel", state="queued")
+    assert "3 among the newest 3 jobs, and all older ones that match" in text
+    assert "Cancel all jobs that match" in text
+    assert "With all 3 or more that match" in " ".join(ask(app, "/jobs", "/jobs?state=queued")[1].split())
 
 
 def test_cancelling_says_what_becomes_of_a_job_that_waits_and_of_one_that_runs(app: App) -> None:

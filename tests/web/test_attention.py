@@ -15,7 +15,7 @@ from relet._core.worker import WorkerFacts
 from relet._store.flows import worker_reports
 from relet._tasks.task import new_id
 from relet._web.app_path import app_path
-from relet._web.pages import act, attention, cache
+from relet._web.pages import PageContext, act, attention, cache
 from tests.harness import harness_of
 from tests.web import example_data
 from tests.web.conftest import ask, view_of
@@ -29,10 +29,15 @@ def app(store_url: str, schema: str) -> Iterator[App]:
     app.close()
 
 
+def problems_of(view: PageContext) -> list[attention.Problem]:
+    queues = [one for one in view.client.queues() if one.queue != "*"]
+    return list(attention.problems(view, queues, view.client.workers()))
+
+
 def found(app: App) -> list[attention.Problem]:
     view = view_of(app, app_path="shop:app")
     cache.forget(view)
-    return attention.problems(view)
+    return problems_of(view)
 
 
 def titles(app: App) -> list[str]:
@@ -159,11 +164,11 @@ def test_an_action_is_visible_at_once_although_problems_are_shared(app: App) -> 
     late(app, "charge", 5).enqueue("acct-7", 500)
     view = view_of(app)
     cache.forget(view)
-    assert attention.problems(view)
+    assert problems_of(view)
     app.client.resume_queue("billing")
-    assert attention.problems(view), "read a moment ago"
+    assert problems_of(view), "read a moment ago"
     act(view, "pause-queue", {"queue": ["mail"]})
-    assert attention.problems(view) == []
+    assert problems_of(view) == []
 
 
 def test_the_import_path_of_an_app(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -72,6 +73,22 @@ def test_a_queue_has_a_page_with_its_tasks_workers_and_jobs(app: App) -> None:
     assert job.id in document
     assert "relet worker shop:app -q billing" in document
     assert ask(app, "/queues", "/queues?name=billing")[0].template == "queue.html"
+
+
+def test_the_queues_come_in_pages(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["relet._web.pages.queues"], "AT_ONCE", 2)
+    for name in "edcba":
+        app.tasks["charge"].using(queue=name).enqueue("acct-7", 500)
+    seen, address = list[str](), "/queues"
+    while True:
+        page, document = ask(app, "/queues", address)
+        seen += [row["info"].queue for row in page.context["queues"]]
+        if page.context["next_cursor"] is None:
+            break
+        address = f"/queues?cursor={page.context['next_cursor']}"
+        assert address in document
+    assert seen == list("abcde")
+    assert "No more queues" in ask(app, "/queues", "/queues?cursor=z")[1]
 
 
 @pytest.mark.parametrize("name", ["unknown", "*"])

@@ -33,6 +33,10 @@ def add_to(commands: Any) -> None:
         "(default none)",
     )  # fmt: skip
     parser.add_argument("--open-health", action="store_true", help="serve /health without a token")
+    parser.add_argument(
+        "--replica", metavar="URL",
+        help="read lists and figures from this streaming standby of the database (default RELET_REPLICA_URL)",
+    )  # fmt: skip
     parser.add_argument("--tenant", metavar="NAME", help="use the store of this tenant")
     parser.set_defaults(run=run)
 
@@ -49,6 +53,8 @@ def run(options: argparse.Namespace) -> int:
 
     proxies = Proxies(options.proxy)
     app = load_app(options.app)
+    if options.replica is not None:
+        app._use_replica(options.replica)
     (app.client if options.tenant is None else app.client.tenant(options.tenant)).count(
         limit=1
     )  # fail now if the store cannot be read

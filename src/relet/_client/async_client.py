@@ -71,14 +71,24 @@ class AsyncClient:
         return self._plain.where
 
     def tenant(self, name: str) -> AsyncClient:
-        return AsyncClient(self._tasks, self._store_of, name, self._actor, self._key)
+        return self._like_this(AsyncClient(self._tasks, self._store_of, name, self._actor, self._key))
 
     def acting_as(self, who: str) -> AsyncClient:
-        return AsyncClient(self._tasks, self._store_of, self._tenant, validate.text("who", who), self._key)
+        who = validate.text("who", who)
+        return self._like_this(AsyncClient(self._tasks, self._store_of, self._tenant, who, self._key))
+
+    def replica(self) -> AsyncClient:
+        client = AsyncClient(self._tasks, self._store_of, self._tenant, self._actor, self._key)
+        client._plain._reads_replica = True
+        return client
+
+    def _like_this(self, client: AsyncClient) -> AsyncClient:
+        client._plain._reads_replica = self._plain._reads_replica
+        return client
 
     def idempotent(self, key: str, /, *, request: str | None = None) -> AsyncClient:
         checked = IdempotencyKey(validate.text("key", key), request)
-        return AsyncClient(self._tasks, self._store_of, self._tenant, self._actor, checked)
+        return self._like_this(AsyncClient(self._tasks, self._store_of, self._tenant, self._actor, checked))
 
     async def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
         return (await self.enqueue_many([draft], connection=connection, tenant=tenant))[0]

@@ -99,14 +99,25 @@ class Client(Inspection):
         checked = IdempotencyKey(validate.text("key", key), request)
         return self._like_this(Client(self._tasks, self._store_of, self._tenant, self._actor, checked))
 
+    def replica(self) -> Client:
+        """A client that reads lists and figures from the replica of the app (`App(replica=...)`), which may be a little
+        behind: `jobs`, `count`, `queues`, `targets`, `target`, `workers`, `failures`, `stats`, `totals` and `audit`.
+
+        All else it does on the primary, and these, too, while the replica is away or too far behind, or if the app has
+        none.
+        """
+        client = self._like_this(Client(self._tasks, self._store_of, self._tenant, self._actor, self._key))
+        client._reads_replica = True
+        return client
+
     def _without_codecs(self) -> Client:
         """The same client for operators: it encodes the values that it stores, and decodes none that it returns."""
         client = Client(self._tasks, self._store_of, self._tenant, self._actor, self._key)
-        client._codecs = NO_CODECS
+        self._like_this(client)._codecs = NO_CODECS
         return client
 
     def _like_this(self, client: Client) -> Client:
-        client._codecs = self._codecs
+        client._codecs, client._reads_replica = self._codecs, self._reads_replica
         return client
 
     def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:

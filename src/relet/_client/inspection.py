@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, Unpack
@@ -15,7 +15,7 @@ from .._core.filters import Filter, Which, make_filter
 from .._core.ids import parse_id
 from .._core.job import AttemptRecord, Chain, Dependency, Job, StepRecord
 from .._core.stats import STEPS, StatPoint
-from .._core.views import AuditPage, FailureGroup, JobDetails, Page, QueueInfo, TargetPage, TargetView
+from .._core.views import AuditPage, FailureGroup, JobDetails, Page, QueueInfo, ReplicaStatus, TargetPage, TargetView
 from .._core.worker import WorkerInfo
 from .._store.flows import audit, doctor, failures, inspect, search, stats, targets, workers
 from .._store.flows.doctor import Waiting
@@ -40,6 +40,7 @@ class Inspection:
 
     _tasks: TaskRegistry
     _codecs: Codecs | None = None  # those that decode the values which it returns
+    _reads_replica = False  # lists and figures come from the replica, if the app has one
 
     def __init__(self, store: Callable[[str | None], Store], tenant: str | None) -> None:
         self._store_of = store
@@ -58,6 +59,24 @@ class Inspection:
         """The same on a caller's connection, which sees what its transaction has written."""
         run = self._store.run if connection is None else partial(run_on, self._store, connection)
         return decodable(run(flow, *args, **kwargs), self._codecs)
+
+    def _show(self, flow: Callable[P, Flow[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a flow whose result people read. It may be a little old: nothing may be decided by it."""
+        replica = self._store.replica if self._reads_replica else None
+        run = self._store.run if replica is None else replica.run
+        return decodable(run(flow, *args, **kwargs), self._codecs)
+
+    def _replica_status(self) -> ReplicaStatus | None:
+        """Whether the replica can serve reads; None if the app has none."""
+        return None if self._store.replica is None else self._store.replica.status()
+
+    def _replica_position(self) -> int | None:
+        """A position that the replica has reached once it has all that was committed before; None without a replica."""
+        return None if self._store.replica is None else self._store.replica.position()
+
+    def _replica_has(self, position: int) -> bool:
+        """Whether the replica has reached that position."""
+        return self._store.replica is None or self._store.replica.has_replayed(position)
 
     def _filter(self, which: Which) -> Filter:
         where = make_filter(which)
@@ -107,13 +126,17 @@ class Inspection:
         arguments), `worker`, `error` (text in it), `created_from`, `created_to`. With `scan`, at most so many jobs are
         read: the page may then be short or empty although more jobs match; `page.cursor` continues.
         """
-        return self._read_on(connection, search.jobs, *self._page(limit, cursor, scan, which))
+        page = self._page(limit, cursor, scan, which)
+        return self._show(search.jobs, *page) if connection is None else self._read_on(connection, search.jobs, *page)
 
     def count(
         self, *, limit: int | None = None, scan: int | None = None, connection: Any = None, **which: Unpack[Which]
     ) -> int:
         """How many jobs match, counted up to `limit`; with `scan`, among the newest so many. Filters as in `jobs`."""
-        return self._read_on(connection, search.count, *self._bounds(limit, scan, which))
+        bounds = self._bounds(limit, scan, which)
+        if connection is not None:
+            return self._read_on(connection, search.count, *bounds)
+        return self._show(search.count, *bounds)
 
     def describe(self, job: AnyJob, /) -> JobDetails:
         """A job with its attempts, steps, chain, dependencies, dependents and explanation, read in one transaction."""
@@ -148,30 +171,30 @@ class Inspection:
 
     def queues(self) -> list[QueueInfo]:
         """Every queue that has live jobs or settings."""
-        return self._store.run(inspect.queues)
+        return self._show(inspect.queues)
 
     def _waiting_jobs(self) -> list[Waiting]:
         """Queued jobs by queue and task, without paused queues, as the doctor reads them."""
-        return self._store.run(doctor.waiting)
+        return self._show(doctor.waiting)
 
     def targets(self, *, limit: int = 50, cursor: str | None = None) -> TargetPage:
         """A page of targets that have a holder or waiting jobs, by name. Pass `page.cursor` to continue."""
         limit = validate.integer("limit", limit, 1, 1000)
         start = None if cursor is None else validate.text("cursor", cursor)
-        return self._read(targets.targets, limit=limit, cursor=start)
+        return self._show(targets.targets, limit=limit, cursor=start)
 
     def target(self, target: str, /, *, limit: int = 100) -> TargetView:
         """One target: the job that holds it, and the jobs that wait for it, in order."""
         limit = validate.integer("limit", limit, 1, 1000)
-        return self._read(targets.target, validate.text("target", target), limit=limit)
+        return self._show(targets.target, validate.text("target", target), limit=limit)
 
     def workers(self) -> list[WorkerInfo]:
         """Every live worker, and those lost within the last day."""
-        return self._store.run(workers.workers)
+        return self._show(workers.workers)
 
     def failures(self, *, limit: int = 50) -> list[FailureGroup]:
         """Failed jobs, grouped by task and error without its numbers and ids, the latest group first."""
-        return self._store.run(failures.failures, limit=validate.integer("limit", limit, 1, 1000))
+        return self._show(failures.failures, limit=validate.integer("limit", limit, 1, 1000))
 
     def stats(
         self,
@@ -193,16 +216,22 @@ class Inspection:
         if step is not None and step not in STEPS:
             raise InvalidInput(f"step must be one of {', '.join(map(str, STEPS))} seconds, not {step!r}")
         name = None if queue is None else validate.text("queue", queue)
-        return self._store.run(stats.stats, begin, end, step=step, queue=name, only=only)
+        return self._show(stats.stats, begin, end, step=step, queues=None if name is None else [name], only=only)
+
+    def _recent_counts(
+        self, queues: Sequence[str], name: str, since: datetime, step: int
+    ) -> dict[str, dict[float, int]]:
+        """One count of some queues by the start of each step, within the last three hours."""
+        return self._show(stats.recent_counts, queues, name, validate.timestamp("since", since), step)
 
     def totals(self) -> list[StatPoint]:
         """Counters since the store was created, one point for each queue: they never decrease, as monitoring wants."""
-        return self._store.run(stats.totals)
+        return self._show(stats.totals)
 
     def audit(self, *, limit: int = 50, cursor: str | None = None) -> AuditPage:
         """Changes by clients that act for an operator (`acting_as`), the latest first."""
         limit = validate.integer("limit", limit, 1, 1000)
-        return self._store.run(audit.actions, limit=limit, cursor=id_cursor(cursor))
+        return self._show(audit.actions, limit=limit, cursor=id_cursor(cursor))
 
 
 def _scan(scan: int | None) -> int | None:

@@ -107,7 +107,7 @@ class Filter(Struct, frozen=True):
 
     @property
     def rare_state(self) -> State | None:
-        """The one state asked for, if jobs in it are few and have an index."""
+        """The one state asked for, if jobs in it have an index: they are few as a rule."""
         return self.state[0] if self.state in ((State.FAILED,), (State.RUNNING,)) else None
 
     @property

@@ -145,3 +145,11 @@ class AuditPage(Struct, frozen=True):
 
     entries: list[AuditEntry]
     cursor: str | None
+
+
+class ReplicaStatus(Struct, frozen=True):
+    """Whether the standby serves reads. `lag`: seconds that it is behind, None if that is not known. `problem`: why the
+    primary serves them in its place; None: the standby does."""
+
+    lag: float | None = None
+    problem: str | None = None

@@ -7,9 +7,10 @@ from urllib.parse import parse_qsl, unquote
 
 from .._core import validate
 from ..errors import InvalidInput, StoreError
+from .replica import Replica
 from .sqlite import SQLiteStore
 from .store import Store
-from .urls import without_driver
+from .urls import with_option, without_driver
 
 DEFAULT_URL = "sqlite:///relet.db"
 _FORMS = (
@@ -41,6 +42,31 @@ def open_store(
         return _sqlite(rest, validate.schema(schema), tenant)
     other = f", not {scheme!r}" if re.fullmatch(r"[a-z0-9+]{1,20}", scheme) and rest else ""
     raise InvalidInput(f"a store's URL starts with sqlite:// or postgresql://{other}: {_FORMS}")
+
+
+def open_replica(
+    url: str,
+    primary: Store,
+    *,
+    schema: str = "relet",
+    tenant: str | None = None,
+    connections: int = 10,
+    like: Replica | None = None,
+) -> Replica:
+    """The standby of a store, not connected yet. With `like`, the replica of another schema, it shares connections."""
+    if primary.dialect != "postgres":
+        raise InvalidInput(
+            "a SQLite file has no replica: every program that uses it reads the file itself; remove replica= and "
+            "RELET_REPLICA_URL, or use PostgreSQL"
+        )
+    text = without_driver(url) if isinstance(url, str) else ""
+    if text.partition("://")[0] not in ("postgres", "postgresql"):
+        raise InvalidInput("the URL of a replica is that of a standby: postgresql://user:password@host/database")
+    sharing = None if like is None else like.standby
+    target = with_option(text, "target_session_attrs", "prefer-standby")
+    standby = open_store(target, schema=schema, tenant=tenant, connections=connections, like=sharing)
+    standby.clock = primary.clock
+    return Replica(primary, standby)
 
 
 def _postgres(url: str, schema: str, connections: int) -> Store:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from .._system import SYSTEM
 from .._threads import DaemonThreadPool
@@ -22,6 +22,9 @@ from .notify import SchemaNotifier
 from .query import NO_TRAITS, TRAITS, Clock, Conflict, Flow, Notify, Query, Traits
 from .retry import DEFAULT_RETRY, RetryPolicy, StaleConnection, Transient
 from .runner import AsyncConnection, Connection, adrive, drive
+
+if TYPE_CHECKING:
+    from .replica import Replica
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -75,6 +78,7 @@ class Store(ABC):
     prune_at_once: int  # rows deleted in one transaction: few, so that no claim waits for long
     quoted: str = ""  # the schema as it is written in statements
     clock: Clock | None = None  # None: the database's clock
+    replica: Replica | None = None  # a standby for reads whose result may be a little old
 
     def __init__(self, notifier: SchemaNotifier) -> None:
         self.notifier = notifier

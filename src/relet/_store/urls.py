@@ -42,6 +42,15 @@ def without_driver(url: str) -> str:
     return f"{database}{separator}{rest}"
 
 
+def with_option(url: str, name: str, value: str) -> str:
+    """A URL with an option of libpq, unless it has that option. A password may hold an unescaped question mark."""
+    _, mark, query = url.rpartition("?")
+    has_query = bool(mark) and "@" not in query
+    if has_query and name in dict(parse_qsl(query, keep_blank_values=True)):
+        return url
+    return f"{url}{'&' if has_query else '?'}{name}={value}"
+
+
 def _of_libpq(rest: str) -> str:
     """Replaces the options of asyncpg. A password may hold an unescaped question mark, so only the last one counts."""
     location, mark, query = rest.rpartition("?")

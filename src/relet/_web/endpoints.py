@@ -37,6 +37,7 @@ from .auth import Principal, Role, TokenAuth
 from .metrics import content_type, exposition, wants_openmetrics
 from .pages import Page, PageContext
 from .problems import Refusal, refusal_of
+from .replica_reads import COOKIE, KEPT, ReplicaReads, behind
 from .security import MAX_FIELDS, PATH_SAFE, cookie_path, is_https, path_of, root_of
 from .sse import Live, TooMany
 
@@ -104,6 +105,7 @@ class Endpoints:
         self._auth = auth
         self._tasks = app.tasks  # a live view: tasks registered later are in it
         self._ended = EndedSessions(self._decoding_client)
+        self._replica_reads = ReplicaReads()
         self._threads = DaemonThreadPool("relet-web")
         self._limits, self._live = _concurrency_limits(), Live()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -149,6 +151,12 @@ class Endpoints:
         if self._loop is not loop:
             self._loop, self._limits, self._live = loop, _concurrency_limits(), Live()
 
+    def _request_context(self, request: Request) -> RequestContext:
+        scope, principal = request.scope, request.scope["relet.principal"]
+        self._replica_reads.record_cookie(principal.name, request.cookies.get(COOKIE))
+        path, query = quote(path_of(scope), safe=PATH_SAFE), scope["query_string"].decode("latin-1")
+        return RequestContext(principal, root_of(scope), path, query, scope["relet.form_token"])
+
     def _client_of(self, principal: Principal) -> Client:
         """A client for changes: the audit trail records the name of the principal."""
         return self.client.acting_as(f"web:{principal.name}")
@@ -171,10 +179,14 @@ class Endpoints:
 
     async def page(self, function: Callable[..., Page], request: Request) -> Response:
         """Respond with a page of the dashboard, and with the result of the action before it."""
-        context = _request_context(request)
+        context = self._request_context(request)
         message, succeeded = _flash_message(request)
-        view = self.page_context(context, message=message, succeeded=succeeded)
-        page, html = await self.call(context.principal.role, pages.respond, function, view, request.path_params)
+
+        def respond() -> tuple[Page, str]:
+            view = self.page_context(context, message=message, succeeded=succeeded)
+            return pages.respond(function, view, request.path_params)
+
+        page, html = await self.call(context.principal.role, respond)
         response = Response(html, page.status, media_type="text/html")
         if message:
             response.delete_cookie(FLASH_COOKIE, path=cookie_path(request.scope))
@@ -187,10 +199,11 @@ class Endpoints:
 
     async def act(self, request: Request) -> Response:
         """Perform a confirmed action. The next page displays its result, which travels in a cookie."""
-        context = _request_context(request)
+        context = self._request_context(request)
         form = _fields((await request.body()).decode("utf-8", "replace"), MAX_FIELDS)
         view = self.page_context(context, client=self._client_of(context.principal))
-        outcome = await self.call(context.principal.role, pages.act, view, request.path_params["action"], form)
+        action = request.path_params["action"]
+        outcome, position = await self.call(context.principal.role, self._act, view, action, form)
         if outcome.form_again is not None:
             page, view = outcome.form_again
             return Response(pages.render(page, view), page.status, media_type="text/html")
@@ -198,7 +211,14 @@ class Endpoints:
         options: dict[str, Any] = {"path": cookie_path(request.scope), "httponly": True, "samesite": "strict"}
         response = RedirectResponse(context.root + outcome.to, 303)
         response.set_cookie(FLASH_COOKIE, flash, 30, **options, secure=is_https(request))
+        if position is not None:
+            response.set_cookie(COOKIE, str(position), KEPT, **options, secure=is_https(request))
         return response
+
+    def _act(self, view: PageContext, action: str, form: Mapping[str, list[str]]) -> tuple[pages.Outcome, int | None]:
+        """Perform an action. Returns its outcome, and the position of the change if there is a replica."""
+        outcome = pages.act(view, action, form)
+        return outcome, self._replica_reads.record(self.client, view.who)
 
     async def static(self, request: Request) -> Response:
         """Respond with the stylesheet, script or icon. Their URL changes with their content."""
@@ -211,12 +231,21 @@ class Endpoints:
     def page_context(
         self, context: RequestContext, *, client: Client | None = None, message: str = "", succeeded: bool = True
     ) -> PageContext:
-        """The context from which a page function builds its page."""
+        """The context from which a page function builds its page. It may ask the replica how far it is behind.
+
+        What decides reads the primary: the pages that ask for confirmation, and actions, which pass their client.
+        """
+        source: Callable[[], str] = str
+        if client is None:
+            client = self.client
+            if not context.path.startswith("/confirm/"):
+                client, source = self._replica_reads.choose(client, context.principal.name)
         query: dict[str, list[str]] = {}
         for name, values in _fields(context.query, MAX_PARAMETERS).items():
             query[name] = [value[:LONGEST_PARAMETER] for value in values]
         return PageContext(
-            client=client or self.client,
+            client=client,
+            source=source,
             query={name: values[-1] for name, values in query.items()},
             query_lists=query,
             role=context.principal.role,
@@ -241,7 +270,7 @@ class Endpoints:
 
     async def answer(self, endpoint: api.Endpoint, request: Request) -> Response:
         """Respond to a request to the API."""
-        context, body = _request_context(request), await request.body()
+        context, body = self._request_context(request), await request.body()
         arguments = (endpoint, context, request.path_params, body, dict(request.headers))
         reply = await self.call(context.principal.role, self._reply, *arguments)
         return Response(reply.body, reply.status, reply.headers, reply.media_type)
@@ -261,9 +290,11 @@ class Endpoints:
         query: list[tuple[str, str]] = []
         for name, values in _fields(context.query, MAX_PARAMETERS).items():
             query += [(name, value) for value in values]
+        reads, who = endpoint.role == "read", context.principal.name
+        client = self._replica_reads.choose(self.client, who)[0] if reads else self._client_of(context.principal)
         call = api.Call(
             app=self.app,
-            client=self.client if endpoint.role == "read" else self._client_of(context.principal),
+            client=client,
             caller=context.principal.name,
             idempotency_key=headers.get("idempotency-key"),
             path=dict(parameters),
@@ -274,14 +305,17 @@ class Endpoints:
             root=context.root,
             limits=LIMITS[context.principal.role],
         )
-        return api.answer(endpoint, call)
+        reply = api.answer(endpoint, call)
+        if not reads:
+            self._replica_reads.record(client, who)
+        return reply
 
     # Live views
 
     async def live(self, find: Callable[[str], tuple[Callable[..., str], Parameters]], request: Request) -> Response:
         """Stream a page or the response of an endpoint, again whenever it has changed."""
         self._bind_to_loop()
-        mine = _request_context(request)
+        mine = self._request_context(request)
         wanted = _address(request.query_params.get("page", "/"))
         shared = RequestContext(mine.principal, mine.root, wanted.path, wanted.query)
         render, parameters = find(wanted.path)
@@ -309,10 +343,19 @@ class Endpoints:
     async def health(self, request: Request) -> Response:
         """Respond with 200 if the store answers, else with 503."""
         try:
-            await self.call(_role(request), self.client.workers)
+            text = await self.call(_role(request), self._health_text)
         except Refusal as refusal:  # the cause is only in the log: /health may be open, and must not reveal the host
             return PlainTextResponse(f"The store does not answer: {refusal.detail}\n", 503)
-        return PlainTextResponse("ok\n")
+        return PlainTextResponse(text)
+
+    def _health_text(self) -> str:
+        """The primary must answer. A replica that does not changes nothing but the text."""
+        client = self.client
+        client.workers()
+        status = client._replica_status()
+        if status is None:
+            return "ok\n"
+        return f"ok\nreplica: {status.problem or behind(status)}\n"
 
     async def metrics(self, request: Request) -> Response:
         """Respond with the metrics for Prometheus."""
@@ -321,15 +364,9 @@ class Endpoints:
         return Response(text, headers={"content-type": content_type(openmetrics=openmetrics)})
 
     def _metrics_text(self, openmetrics: bool) -> str:
-        client = self.client
+        client = self.client.replica()
         numbers = (client.totals(), client.queues(), client.workers())
-        return exposition(*numbers, version=__version__, openmetrics=openmetrics)
-
-
-def _request_context(request: Request) -> RequestContext:
-    scope = request.scope
-    path, query = quote(path_of(scope), safe=PATH_SAFE), scope["query_string"].decode("latin-1")
-    return RequestContext(scope["relet.principal"], root_of(scope), path, query, scope["relet.form_token"])
+        return exposition(*numbers, version=__version__, openmetrics=openmetrics, replica=client._replica_status())
 
 
 def _retrieve_exception(task: asyncio.Task[Any]) -> None:

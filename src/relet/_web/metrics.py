@@ -25,7 +25,7 @@ from prometheus_client.registry import Collector
 
 from .._core.job import AttemptOutcome
 from .._core.stats import BOUNDS, Histogram, StatPoint
-from .._core.views import QueueInfo, by_state
+from .._core.views import QueueInfo, ReplicaStatus, by_state
 from .._core.worker import WorkerInfo
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -42,10 +42,12 @@ def exposition(
     version: str,
     schema: int | str | None = None,
     openmetrics: bool = False,
+    replica: ReplicaStatus | None = None,
 ) -> str:
-    """All metrics in the text format 0.0.4 or in OpenMetrics. `version` and `schema` are those of Relet."""
+    """All metrics in the text format 0.0.4 or in OpenMetrics. `version` and `schema` are those of Relet. `replica`: the
+    state of the replica that the dashboard reads from, if there is one."""
     registry = CollectorRegistry()
-    registry.register(StoreCollector(totals, queues, workers, version, schema))
+    registry.register(StoreCollector(totals, queues, workers, version, schema, replica))
     return (generate_openmetrics if openmetrics else generate_latest)(registry).decode()
 
 
@@ -73,11 +75,12 @@ class StoreCollector(Collector):
     workers: Sequence[WorkerInfo]
     version: str
     schema: int | str | None = None
+    replica: ReplicaStatus | None = None
 
     def collect(self) -> Iterator[Metric]:
         built = {"version": self.version} | ({} if self.schema is None else {"schema": str(self.schema)})
         yield InfoMetricFamily("relet_build", "The version of Relet that exports these metrics.", value=built)
-        families = (*_jobs(self.queues), *_attempts(self.totals), *_workers(self.workers))
+        families = (*_jobs(self.queues), *_attempts(self.totals), *_workers(self.workers), *_replica(self.replica))
         yield from (family for family in families if family.samples)
 
 
@@ -158,6 +161,16 @@ def _workers(workers: Sequence[WorkerInfo]) -> Iterator[Metric]:
     )
     yield _gauge("relet_worker_slots", "Slots of the live workers.", ["host"], by_host("slots"))
     yield _gauge("relet_worker_slots_used", "Slots in which an attempt runs.", ["host"], by_host("running"))
+
+
+def _replica(status: ReplicaStatus | None) -> Iterator[Metric]:
+    if status is None:
+        return
+    serving: list[LabelsAndValue] = [([], float(status.problem is None))]
+    yield _gauge("relet_replica_serving", "1 while the replica serves the reads of the dashboard.", [], serving)
+    if status.lag is not None:
+        text = "For how many seconds the replica has been behind the primary."
+        yield _gauge("relet_replica_lag_seconds", text, [], [([], status.lag)])
 
 
 def _gauge(name: str, help: str, labels: Sequence[str], values: Iterable[LabelsAndValue]) -> GaugeMetricFamily:

@@ -59,7 +59,7 @@ function _shtab_relet_using
 end
 
 set -g _shtab_relet_commands worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web gateway doctor prune erase migrate backup restored completion bench torture demo
-set -g _shtab_relet_opts_with_value --arg --backoff --certificate --concurrency --cron --cursor --delay --depends-on --error --every --file --folder --gateway --group --host --host-name --id --jobs --keep-failed --keep-finished --keep-payloads --key --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --plan --poll-interval --port --priority --processes --proxy --queue --rate --replace --rest --restart --result --run-at --schema --seconds --seed --shutdown-timeout --since --start-by --state --step --tag --target --task --tenant --tier --timeout --timezone --tokens --unique --unique-for --until --worker -c -q
+set -g _shtab_relet_opts_with_value --arg --backoff --certificate --concurrency --cron --cursor --delay --depends-on --error --every --file --folder --gateway --group --host --host-name --id --jobs --keep-failed --keep-finished --keep-payloads --key --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --plan --poll-interval --port --priority --processes --proxy --queue --rate --replace --replica --rest --restart --result --run-at --schema --seconds --seed --shutdown-timeout --since --start-by --state --step --tag --target --task --tenant --tier --timeout --timezone --tokens --unique --unique-for --until --worker -c -q
 
 complete -c relet -e
 complete -c relet -f
@@ -231,6 +231,7 @@ complete -c relet -n '_shtab_relet_using web' -l port -x -d 'port to listen on (
 complete -c relet -n '_shtab_relet_using web' -l host-name -x -d 'host name that browsers use, in addition to localhost; repeatable'
 complete -c relet -n '_shtab_relet_using web' -l proxy -x -d 'address or network of a proxy whose X-Forwarded-For and X-Forwarded-Proto are trusted; repeatable (default none)'
 complete -c relet -n '_shtab_relet_using web' -l open-health -d 'serve /health without a token'
+complete -c relet -n '_shtab_relet_using web' -l replica -x -d 'read lists and figures from this streaming standby of the database (default RELET_REPLICA_URL)'
 complete -c relet -n '_shtab_relet_using web' -l tenant -x -d 'use the store of this tenant'
 complete -c relet -n '_shtab_relet_using web; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
 complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a gateway -d 'Serve the worker protocol over HTTP, for workers that must not, or cannot, talk to the database.'

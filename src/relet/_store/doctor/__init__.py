@@ -11,6 +11,7 @@ from ..._core.finding import Finding
 from ...errors import StoreError
 from ..sqlite import SQLiteStore
 from ..store import Store
+from . import judge
 
 
 def examine(store: Store) -> list[Finding]:
@@ -24,4 +25,4 @@ def examine(store: Store) -> list[Finding]:
 
     if not isinstance(store, PostgresStore):
         raise StoreError(f"no checks exist for {store.where}")
-    return postgres.examine(store)
+    return postgres.examine(store) + ([] if store.replica is None else [judge.replica(store.replica.status())])

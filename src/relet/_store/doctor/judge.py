@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..._core.finding import Finding
 from ..._core.text import duration
+from ..._core.views import ReplicaStatus
 
 LEASE = 30.0  # seconds: the default lease of a worker
 
@@ -43,6 +44,15 @@ def clock(before: float, server: float, after: float, lease: float = LEASE) -> l
     )
     advice = "synchronise both machines by NTP (chrony, systemd-timesyncd)"
     return [Finding("clock", "warning" if gap >= lease / 3 else "info", f"{seen}: {harm}", advice)]
+
+
+def replica(status: ReplicaStatus) -> Finding:
+    """How far the replica is behind, and whether it serves the reads that people ask for."""
+    if status.problem is None:
+        return Finding("replica", "ok", f"the replica serves lists and figures, {duration(status.lag or 0.0)} behind")
+    text = f"{status.problem}: lists and figures come from the primary"
+    advice = "check the URL of the replica, that it runs, and that it streams from the primary (pg_stat_replication)"
+    return Finding("replica", "warning", text, advice)
 
 
 def not_checked(check: str, why: str, advice: str | None = None) -> Finding:

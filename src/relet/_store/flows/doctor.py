@@ -8,7 +8,8 @@ from ..query import Flow, read, read_only
 from . import inspect
 
 MAX_QUEUES = 50
-MAX_JOBS = 1000  # read at the head of each queue
+MAX_JOBS = 1000  # read at the head of a queue
+MAX_READ = 5000  # at the heads of all queues together
 
 
 class Version(NamedTuple):
@@ -73,7 +74,9 @@ def waiting() -> Flow[list[Waiting]]:
     paused = yield from inspect.paused_queues()
     names = [name for name in (yield from inspect.queue_names()) if name not in paused]
     found: list[Waiting] = []
-    for queue in names[:MAX_QUEUES]:
-        tasks = yield read("doctor/queue", queue=queue, limit=MAX_JOBS)
+    some = names[:MAX_QUEUES]
+    limit = min(MAX_JOBS, MAX_READ // max(len(some), 1))
+    for queue in some:
+        tasks = yield read("doctor/queue", queue=queue, limit=limit)
         found += [Waiting(queue, task, int(number), longest) for task, number, longest in tasks]
     return found

@@ -11,10 +11,12 @@ from typing import Any
 from msgspec import structs
 
 from ..._core.filters import Filter
-from ..._core.job import Job
+from ..._core.job import Job, State
 from ..._core.views import Page
 from ..query import LONG, Flow, Query, as_json, bounded, read, read_only
 from . import mapping
+
+MAX_RARE = 5000  # jobs in a rare state that one page reads
 
 # For filters on one rare state; else for live jobs and for those that are over.
 JOBS = ("inspect/jobs_rare", "inspect/jobs_live", "inspect/jobs_over")
@@ -26,10 +28,11 @@ COUNT = ("inspect/count_rare", "inspect/count_live", "inspect/count_over")
 def jobs(which: Filter, limit: int, cursor: str | None = None, scan: int | None = None) -> Flow[Page]:
     """A page of jobs, newest first by id. With `scan`, at most so many rows of each table are read."""
     cursor = which.below(cursor)
-    floor = yield from _scan_floor(which, cursor, scan)
+    rare = yield from _rare_state(which)
+    floor = (yield from _scan_floor(which, cursor, scan)) if rare is None else None
     params = _params(which, floor, cursor) | {"limit": limit + 1}
     found: dict[str, Job[Any]] = {}
-    for statement in _statements(JOBS, which, params):
+    for statement in _statements(JOBS, which, params, rare):
         found |= {row[0]: mapping.job(row) for row in (yield statement)}
     page = sorted(found.values(), key=lambda job: job.id, reverse=True)
     if len(page) > limit:
@@ -42,9 +45,11 @@ def jobs(which: Filter, limit: int, cursor: str | None = None, scan: int | None 
 def count(which: Filter, limit: int | None = None, scan: int | None = None) -> Flow[int]:
     """How many jobs, counted no further than `limit`; with `scan`, among the newest so many of each table."""
     cursor = which.below(None)
-    params = _params(which, (yield from _scan_floor(which, cursor, scan)), cursor)
+    rare = which.rare_state
+    floor = (yield from _scan_floor(which, cursor, scan)) if rare is None else None
+    params = _params(which, floor, cursor)
     total = 0
-    for statement in _statements(COUNT, which, params):
+    for statement in _statements(COUNT, which, params, rare):
         statement.params["limit"] = None if limit is None else max(limit - total, 0)
         ((number,),) = yield statement
         total += int(number)
@@ -57,18 +62,29 @@ def _params(which: Filter, floor: str | None, cursor: str | None) -> dict[str, A
     return values | {"lowest": floor or which.lowest_id, "cursor": cursor}
 
 
-def _statements(names: tuple[str, str, str], which: Filter, params: dict[str, Any]) -> list[Query]:
+def _rare_state(which: Filter) -> Flow[State | None]:
+    """The one state of the filter, if it has an index and few jobs are in it."""
+    state = which.rare_state
+    if state is None:
+        return None
+    ((is_rare,),) = yield read("inspect/is_rare", rare_state=str(state), limit=MAX_RARE)
+    return state if is_rare else None
+
+
+def _statements(
+    names: tuple[str, str, str], which: Filter, params: dict[str, Any], rare_state: State | None
+) -> list[Query]:
     """One statement for each table in which the filter can match."""
     rare, live, over = names
-    if which.rare_state is not None:
-        return [read(rare, rare_state=str(which.rare_state), **params)]
+    if rare_state is not None:
+        return [read(rare, rare_state=str(rare_state), **params)]
     included = [(live, which.includes_live), (over, which.includes_finished)]
     return [read(name, **params) for name, matches in included if matches]
 
 
 def _scan_floor(which: Filter, cursor: str | None, scan: int | None) -> Flow[str | None]:
     """The id at which reading `scan` rows of a table ends; the greater of the two tables. None: read every row."""
-    if scan is None or which.rare_state is not None:
+    if scan is None:
         return None
     params = {"lowest": which.lowest_id, "cursor": cursor, "scan": scan}
     live = (yield read("inspect/scan_floor_live", **params)) if which.includes_live else []

@@ -87,22 +87,39 @@ def stats(
     until: float | None,
     *,
     step: int | None = None,
-    queue: str | None = None,
+    queues: Sequence[str] | None = None,
     only: str | None = None,
 ) -> Flow[list[StatPoint]]:
-    """Statistics of a period, by step and queue; queue "*": all queues together. `only`: read just this count."""
+    """Statistics of a period, by step and queue; `queues` ["*"]: all queues together; None: of every queue. `only`:
+    read just this count.
+    """
     moment = (yield read("inspect/clock"))[0][0]
     until = moment + 60 if until is None else until
     step = step or step_for(since, until, moment)
     first = since // step * step
     which = {"since": first, "until": until, "step": step, "only": only}
-    together = queue == TOGETHER
-    found = (
-        (yield read("stats/points_together", **which))
-        if together
-        else (yield read("stats/points", **which, queue=queue))
-    )
+    if queues is None:
+        found = yield read("stats/points", **which)
+    elif list(queues) == [TOGETHER]:
+        found = yield read("stats/points_together", **which)
+    else:
+        statement = "stats/points_of_queues" if only is None else "stats/count_of_queues"
+        found = yield read(statement, **which, queues=list(queues))
     return _points(found, float(step))
+
+
+@bounded(LONG)
+@read_only
+def recent_counts(queues: Sequence[str], name: str, since: float, step: int) -> Flow[dict[str, dict[float, int]]]:
+    """One count of these queues by the start of each step, which is a multiple of a minute; minutes are kept for three
+    hours. For pages that list many queues.
+    """
+    moment = (yield read("inspect/clock"))[0][0]
+    which = {"since": since // step * step, "until": moment + 60, "step": step, "only": name}
+    counts: dict[str, dict[float, int]] = {}
+    for at, queue, _, _, number in (yield read("stats/count_of_queues", **which, queues=list(queues))):
+        counts.setdefault(queue, {})[at] = int(number)
+    return counts
 
 
 @bounded(LONG)

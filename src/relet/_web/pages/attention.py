@@ -52,14 +52,12 @@ class Problem:
     at: datetime | None = None  # when it happened last
 
 
-def problems(view: PageContext) -> list[Problem]:
+def problems(view: PageContext, queues: Sequence[QueueInfo], workers: Sequence[WorkerInfo]) -> list[Problem]:
     """All problems, the worst first. One read serves every open page."""
-    return cache.shared(view, "attention", FRESH, lambda: _find(view))
+    return cache.shared(view, "attention", FRESH, lambda: _find(view, queues, workers))
 
 
-def _find(view: PageContext) -> list[Problem]:
-    queues = [one for one in view.client.queues() if one.queue != "*"]
-    workers = view.client.workers()
+def _find(view: PageContext, queues: Sequence[QueueInfo], workers: Sequence[WorkerInfo]) -> list[Problem]:
     alive = [one for one in workers if not one.lost]
     unserved = [one for one in view.client._waiting_jobs() if _lacks_worker(one, alive)]
     without_worker = {one.queue for one in unserved}

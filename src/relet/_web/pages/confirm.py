@@ -20,10 +20,11 @@ from ...errors import InvalidInput
 from . import filters
 from .formatting import capped, clock, json_source, many, number, visible_line
 from .page import Page, PageContext, PageNotFound, local_path, problem
-from .queues import limits
+from .queues import limits, totals
 from .rerun import editable_arguments, encoded_with
 
 MAX_BULK = 10_000  # jobs that one bulk action changes
+SCAN = 20_000  # jobs of each table that are read to say how many match
 MAX_SELECTED = 200
 MAX_GROUP_FIELDS = 50
 
@@ -214,12 +215,17 @@ def _bulk(view: PageContext) -> Confirmation:
     criteria = filters.from_query(view.query)
     if not criteria:
         raise InvalidInput("No job is selected. Select some, or filter the list first.")
-    total = view.client.count(**filters.arguments(criteria), limit=MAX_BULK + 1)
-    sentences = [f"All {filters.in_words(criteria)}: {capped(total)} just now. {verb.note}", LEFT_ALONE]
+    total = view.client.count(**filters.arguments(criteria), limit=MAX_BULK + 1, scan=SCAN)
+    has_more = total <= MAX_BULK and sum(totals(view.client.queues()).values()) > SCAN
+    where = f"among the newest {number(SCAN)} jobs, and all older ones that match" if has_more else "just now"
+    sentences = [f"All {filters.in_words(criteria)}: {capped(total)} {where}. {verb.note}", LEFT_ALONE]
     if total > MAX_BULK:
         sentences.append(f"Only the first {number(MAX_BULK)} are changed now. Repeat the action for the rest.")
     fields = {"action": [verb.name], **{name: [value] for name, value in criteria.items()}}
-    summary = f"{verb.label} {capped(total)} {'job' if total == 1 else 'jobs'}"
+    number_of = (
+        "all jobs that match" if has_more else many(total, "job") if total <= MAX_BULK else f"{capped(total)} jobs"
+    )
+    summary = f"{verb.label} {number_of}"
     return Confirmation(f"{summary}?", sentences, summary, verb.destroys, fields)
 
 

@@ -18,7 +18,7 @@ from .page import Page, PageContext
 from .queues import totals
 
 AT_ONCE = 50
-SCAN = 20_000  # jobs that are read for one page
+SCAN = 20_000  # jobs that are read for one page, and as many again for the number of those that match
 MAX_COUNTED = 10_000
 FIRST_FILTERS = ("state", "task", "queue", "payload", "error")  # the form displays the others on request
 
@@ -37,7 +37,7 @@ def jobs(view: PageContext) -> Page:
         problem = str(error)
     found = page.jobs if page else []
     if page is not None and criteria and view.may_act and not cursor and _cheap(criteria):
-        total = view.client.count(**arguments, limit=MAX_COUNTED + 1)
+        total = max(view.client.count(**arguments, limit=MAX_COUNTED + 1, scan=SCAN), len(found))
     queues = view.client.queues()
     queue_names = {one.queue for one in queues if one.queue != "*"}
     numbers = totals(queues)
@@ -53,6 +53,7 @@ def jobs(view: PageContext) -> Page:
         "cursor": cursor,
         "problem": problem,
         "total": total,
+        "has_more": sum(numbers.values()) > SCAN,
         "tabs": tabs,
         "counted_at": counted_at(queues),
         "at_least": any(one.at_least for one in queues),

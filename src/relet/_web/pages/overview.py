@@ -23,7 +23,7 @@ def overview(view: PageContext) -> Page:
     schedules = [one for one in view.client.schedules.all() if one.next_at and not (one.paused or one.problem)]
     oldest = [one.oldest for one in queues if one.oldest is not None]
     context = {
-        "problems": problems(view),
+        "problems": problems(view, queues, workers),
         "is_new": not history.anything and not queues and not workers,
         "example_task": next(iter(sorted(view.tasks)), ""),
         "rhythm": rhythm,

@@ -57,6 +57,7 @@ class PageContext:
     succeeded: bool = True  # the previous action succeeded
     here: str = "/"  # the path and query string of this page, without the root
     app_path: str = "module:app"  # as the command line names the app
+    source: Callable[[], str] = str  # a sentence about the replica that the page was read from; empty: there is none
 
     @property
     def may_act(self) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from markupsafe import Markup
 
 from ..._core.job import Job, State
-from ..._core.stats import StatPoint
 from ..._core.views import QueueInfo, by_state, counted_at
 from . import cache, figures
 from .charts import share_bar, sparkline
@@ -22,6 +21,7 @@ HOURS = 2.0  # statistics by the minute are kept for three hours
 LATELY = figures.Range("lately", f"{HOURS:g} hours", HOURS * 3600, 300)
 MAX_GROUPS = 5  # whose limits are phrases; only the number of the others is displayed
 NOTHING = [0.0] * 24
+AT_ONCE = 50  # queues on a page
 LATEST = 20  # jobs on the page of a queue
 FINISHED = 500  # finished jobs whose times it displays by task
 SCAN = 5_000
@@ -32,13 +32,20 @@ def queues(view: PageContext) -> Page:
     if "name" in view.query:
         return queue(view, view.query["name"])
     found = view.client.queues()
-    sparks = cache.shared(view, "sparks", LATELY.step, lambda: _sparks(view))
     each = [one for one in found if one.queue != "*"]
+    cursor = view.query.get("cursor") or ""
+    following = [one for one in each if one.queue > cursor]
+    page = following[:AT_ONCE]
+    names = tuple(one.queue for one in page)
+    sparks = cache.shared(view, ("sparks", names), LATELY.step, lambda: _sparks(view, names))
     largest = max((float(sum(by_state(one).values())) for one in each), default=0.0)
-    rows = [_row(one, sparks.get(one.queue, NOTHING), largest) for one in each]
+    rows = [_row(one, sparks.get(one.queue, NOTHING), largest) for one in page]
     all_queues = next((one for one in found if one.queue == "*"), None)
     context = {
         "queues": rows,
+        "number": len(each),
+        "cursor": cursor,
+        "next_cursor": names[-1] if len(following) > AT_ONCE else None,
         "all_queues": limits(all_queues) if all_queues else (),
         "hours": HOURS,
         "counted_at": counted_at(found),
@@ -143,15 +150,14 @@ def _row(info: QueueInfo, lately: Sequence[float], largest: float) -> dict[str, 
     }
 
 
-def _sparks(view: PageContext) -> dict[str, list[float]]:
+def _sparks(view: PageContext, queues: Sequence[str]) -> dict[str, list[float]]:
     """The number of succeeded jobs in each step, by queue."""
-    points: dict[str, list[StatPoint]] = defaultdict(list)
-    for point in view.client.stats(since=view.now - timedelta(hours=HOURS), only="succeeded"):
-        points[point.queue].append(point)
+    starts = [step.start for step in figures.steps([], LATELY, view.now)]
+    since = datetime.fromtimestamp(starts[0], UTC)
+    counts = view.client._recent_counts(queues, "succeeded", since, round(LATELY.step))
     sparks: dict[str, list[float]] = {}
-    for queue, some in points.items():
-        steps = figures.steps(some, LATELY, view.now)
-        sparks[queue] = [float(step.counts.get("succeeded", 0)) for step in steps]
+    for queue, found in counts.items():
+        sparks[queue] = [float(found.get(at, 0)) for at in starts]
     return sparks
 
 
