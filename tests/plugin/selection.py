@@ -31,6 +31,8 @@ OTHER_SERVER = "repetitions on other PostgreSQL servers"
 OTHER_STORE = "repetitions on a SQLite file"
 UPON_THE_STORE = "repetitions on PostgreSQL of tests of what is built upon the store"
 SERVERS = servers.names()
+VARIANTS = servers.variants()
+SERIALIZABLE = ("serializable", "cockroach")
 STORES = ["memory", "sqlite", *SERVERS]
 ROOT = Path(__file__).parents[2]
 TESTS_OF_STORES = ("tests/store/", "tests/cuts/", "tests/torture/", "tests/simulation/")
@@ -55,6 +57,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "every_server: the server's version matters; runs on all of them each time")
     config.addinivalue_line("markers", "other_server: of a parameter that repeats a test on another server")
     config.addinivalue_line("markers", "every_store: the kind of store matters; runs on all kinds each time")
+    config.addinivalue_line("markers", "partitioned: is about what only the variant postgres of a schema has")
+    config.addinivalue_line("markers", "read_committed: interleaves statements as no serializable transaction would")
     config.addinivalue_line("markers", "other_store: of a parameter that repeats a test on a SQLite file")
     config.stash[LEFT_OUT] = Counter()
     _run["all"] = bool(config.getoption("--all"))
@@ -62,6 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)  # after -k and -m have chosen
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    _leave_out_what_variants_lack(items)
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
     kept, left_out = [], []
@@ -92,6 +97,15 @@ def _reason(item: pytest.Item) -> str | None:
     if item.get_closest_marker("other_store") is not None and item.get_closest_marker("every_store") is None:
         return OTHER_STORE
     return None
+
+
+def _leave_out_what_variants_lack(items: list[pytest.Item]) -> None:
+    for item in items:
+        store = _store_of(item)
+        if store in VARIANTS and item.get_closest_marker("partitioned") is not None:
+            item.add_marker(pytest.mark.skip(reason="the variant rows has neither partitions nor SQL functions"))
+        if store in SERIALIZABLE and item.get_closest_marker("read_committed") is not None:
+            item.add_marker(pytest.mark.skip(reason="a serializable transaction would be refused and repeated"))
 
 
 def _is_upon_the_store(item: pytest.Item) -> bool:

@@ -31,7 +31,11 @@ class Session:
         self.raw = store._server.connect_unlimited()
         self.pid = self.raw.info.backend_pid
         self.connection = OwnConnection(
-            self.raw, store.quoted, Limits(seconds=60.0, tries=0, small=60.0, session=60.0), store.clock
+            self.raw,
+            store.quoted,
+            Limits(seconds=60.0, tries=0, small=60.0, session=60.0),
+            store.clock,
+            store.statements,
         )
 
     def execute(self, sql: str) -> None:

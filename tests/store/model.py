@@ -44,6 +44,7 @@ class Row:
     token: str | None = None
     started_at: float | None = None
     expires_at: float | None = None
+    refreshed_at: float = 0.0  # when the lease was taken or renewed
     finished_at: float | None = None
     request: str | None = None
     result: str | None = None
@@ -228,7 +229,8 @@ class Model:
         if self.touched >= now - BEAT_EVERY:
             return None
         if self.touched < now - 3:
-            self.grace_until = now + grace
+            if any(row.expires_at is not None and row.refreshed_at <= now - 3 for row in self._live()):
+                self.grace_until = now + grace
         else:
             self.uptime += now - self.touched
         if self.uptime >= PERIOD * grace:
@@ -350,7 +352,7 @@ class Model:
 
     def _start(self, row: Row, worker: str, token: str, lease: float, alone: bool, now: float) -> None:
         row.state, row.worker, row.token, row.alone, row.started_at = "running", worker, token, alone, now
-        row.expires_at = now + (row.draft.policy.lease or lease)
+        row.expires_at, row.refreshed_at = now + (row.draft.policy.lease or lease), now
         row.renewed_at = None
         row.attempt += 1
         row.version += 1
@@ -358,7 +360,7 @@ class Model:
     def renew(self, worker: str, leases: list[Lease], lease: float, now: float) -> tuple[Any, ...]:
         running = {Lease(row.draft.id, row.token or ""): row for row in self._live() if row.state == "running"}
         for row in (running[one] for one in leases if one in running):
-            row.expires_at = now + (row.draft.policy.lease or lease)
+            row.expires_at, row.refreshed_at = now + (row.draft.policy.lease or lease), now
             row.renewed_at = now
         strangers = sorted(one for one, row in running.items() if row.worker == worker and one not in leases)
         renewed = {one: running[one].request for one in leases if one in running}

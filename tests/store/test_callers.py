@@ -402,6 +402,7 @@ def test_transactions_that_enqueue_for_the_same_targets_do_not_meet(
     assert app.client.count(state=State.PENDING) == 4
 
 
+@pytest.mark.read_committed
 def test_an_open_transaction_that_enqueued_blocks_no_other(
     app: App, task: PlainTask[..., Any], pg_database: Database
 ) -> None:

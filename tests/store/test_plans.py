@@ -478,6 +478,7 @@ def analyse(store: PostgresStore) -> None:
             raw.execute(f"analyze {store.quoted}.{table}".encode())
 
 
+@pytest.mark.partitioned
 @pytest.mark.timeout(300)  # half a minute of work for one core, which others may want as well
 def test_every_statement_uses_its_indexes_among_many_jobs(
     pg_url: str, schema: str, subtests: pytest.Subtests, pytestconfig: pytest.Config

@@ -119,6 +119,7 @@ def make_old_day(pg_harness: StoreHarness, jobs: int) -> str:
     return f"finished_{time.strftime('%Y%m%d', day)}"
 
 
+@pytest.mark.partitioned
 def test_an_old_partition_goes_with_its_details_and_one_that_was_stopped_goes_on(
     pg_harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +134,7 @@ def test_an_old_partition_goes_with_its_details_and_one_that_was_stopped_goes_on
     assert (pg_harness.count("attempts"), pg_harness.count("steps"), pg_harness.count("finished")) == (0, 0, 0)
 
 
+@pytest.mark.partitioned
 def test_details_of_a_job_that_came_to_an_old_day_meanwhile_stay(
     pg_harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +158,7 @@ def test_details_of_a_job_that_came_to_an_old_day_meanwhile_stay(
 # Many at once.
 
 
+@pytest.mark.partitioned
 def test_any_number_of_processes_prune_at_once_without_an_error(pg_harness: StoreHarness) -> None:
     assert isinstance(pg_harness.store, PostgresStore)
     stores = [PostgresStore(pg_harness.store._url, schema=pg_harness.store.schema) for _ in range(6)]
@@ -185,6 +188,7 @@ def test_any_number_of_processes_prune_at_once_without_an_error(pg_harness: Stor
     assert pg_harness.query("select count(*) from pg_inherits where inhparent = '{s}finished'::regclass")[0][0] < 20
 
 
+@pytest.mark.partitioned
 def test_who_prunes_while_another_drops_partitions_skips_them(pg_harness: StoreHarness) -> None:
     part = make_old_day(pg_harness, 1)
     pg_harness.query("update {s}locks set until = now() + interval '30 s' where name = 'prune'")
@@ -193,6 +197,7 @@ def test_who_prunes_while_another_drops_partitions_skips_them(pg_harness: StoreH
     assert part in pg_harness.store.drop_old(WEEK), "a process that died in the middle is waited for no longer"
 
 
+@pytest.mark.partitioned
 def test_a_turn_that_ends_later_than_any_can_is_not_believed(pg_harness: StoreHarness) -> None:
     part = make_old_day(pg_harness, 1)
     pg_harness.query("update {s}locks set until = now() + interval '1 day' where name = 'prune'")
@@ -249,6 +254,7 @@ def role_of(database: Database, *functions: str) -> Iterator[str]:
             owner.execute(f"drop role {role}")
 
 
+@pytest.mark.partitioned
 @pytest.mark.parametrize("functions", [(), ("make_partitions",), ("make_partitions", "drop_partition")])
 def test_a_worker_that_does_not_own_the_tables_prunes(
     pg_harness: StoreHarness, pg_database: Database, functions: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
@@ -275,6 +281,7 @@ def test_a_worker_that_does_not_own_the_tables_prunes(
         assert part in pg_harness.store.drop_old(WEEK), "which is empty by now"
 
 
+@pytest.mark.partitioned
 def test_a_partition_in_use_blocks_no_other_when_a_role_that_is_not_the_owner_prunes(
     pg_harness: StoreHarness, pg_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -411,6 +418,7 @@ def test_one_that_is_rolled_back_holds_nothing(pg_harness: StoreHarness) -> None
     assert pg_harness.prune().finished == 1
 
 
+@pytest.mark.read_committed
 def test_a_wait_that_is_committed_while_pruning_is_under_way_is_seen(pg_harness: StoreHarness) -> None:
     """A statement that began before that commit may have locked the job right after it."""
     blocker = pg_harness.claim_new()
@@ -426,6 +434,7 @@ def test_a_wait_that_is_committed_while_pruning_is_under_way_is_seen(pg_harness:
     assert pg_harness.state(blocker.id) is State.SUCCEEDED
 
 
+@pytest.mark.partitioned
 def test_an_old_partition_that_an_open_transaction_will_wait_for_stays(pg_harness: StoreHarness) -> None:
     make_old_day(pg_harness, 1)
     ((blocker,),) = pg_harness.query("select id::text from {s}finished")
@@ -438,6 +447,7 @@ def test_an_old_partition_that_an_open_transaction_will_wait_for_stays(pg_harnes
     assert pg_harness.state(job.id) is State.QUEUED
 
 
+@pytest.mark.partitioned
 def test_a_job_that_sql_enqueues_behind_one_that_is_pruned_does_not_wait_for_ever(pg_harness: StoreHarness) -> None:
     blocker = pg_harness.claim_new()
     pg_harness.succeed(blocker, "7")

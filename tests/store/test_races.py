@@ -161,6 +161,7 @@ def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Rac
     assert race.query("select count(*) from {schema}.nudges where kind <> 'target'") == [(0,)]
 
 
+@pytest.mark.read_committed
 @pytest.mark.long("sqlite")
 def test_one_key_is_taken_once_in_each_round_whichever_client_rolls_back(race: Race) -> None:
     race.run("compete", rounds=rounds(30, all=60))
@@ -174,6 +175,7 @@ def test_one_key_is_taken_once_in_each_round_whichever_client_rolls_back(race: R
     assert len(race.records("dropped")) > 50
 
 
+@pytest.mark.read_committed
 @pytest.mark.long("sqlite")
 def test_keys_that_are_freed_and_taken_by_all_have_one_live_job_at_every_commit(race: Race) -> None:
     measure = "select 'key', count(*) from {schema}.jobs where unique_key = new.unique_key"
@@ -188,6 +190,7 @@ def test_keys_that_are_freed_and_taken_by_all_have_one_live_job_at_every_commit(
     assert len(settled) > 100
 
 
+@pytest.mark.read_committed
 @pytest.mark.long("sqlite")
 def test_batches_that_take_keys_and_settles_that_free_them_do_not_deadlock(race: Race) -> None:
     race.run("churn", rounds=rounds(20, all=40), keys=5, at_once=3)  # a deadlock ends the process that it hits

@@ -72,6 +72,7 @@ def upkeep(store: Store) -> Iterator[None]:
         worker.result()
 
 
+@pytest.mark.read_committed
 @pytest.mark.long
 @pytest.mark.parametrize("transaction", ["own", "caller's"])
 def test_no_dependent_stays_pending_whose_blocker_ends_while_it_is_enqueued(

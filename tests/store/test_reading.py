@@ -38,7 +38,11 @@ def two_reads() -> Flow[int]:
 def app(store_url: str, schema: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
     known = query.source
     monkeypatch.setattr(
-        query, "source", lambda name, dialect: SLOW[dialect] if name == "slow" else known(name, dialect)
+        query,
+        "source",
+        lambda name, dialect: (
+            SLOW["sqlite" if dialect == "sqlite" else "postgres"] if name == "slow" else known(name, dialect)
+        ),
     )
     app = App(store_url, schema=schema)
     app.client.migrate()

@@ -26,6 +26,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "keyed": {"unique": "k"},
     "in a window": {"unique": "k", "unique_for": 60},
 }
+pytestmark = pytest.mark.partitioned  # the function is part of the variant postgres
 MADE_BY_THE_CALL = {"id", "chain", "created_at", "run_at"}
 
 

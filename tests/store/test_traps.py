@@ -328,6 +328,7 @@ def test_a_claim_at_the_moment_of_cancel_passes_the_job_over(pg_harness: StoreHa
     assert pg_harness.state(id) is State.CANCELLED
 
 
+@pytest.mark.read_committed
 def test_a_cancel_that_began_before_its_job_was_committed_cancels_it(pg_harness: StoreHarness) -> None:
     """The look for the row, and the look for a job that is over, are two: a job may come in between."""
     new = draft()

@@ -196,6 +196,7 @@ def test_cancelling_a_failed_job_leaves_the_key_with_its_new_holder(harness: Sto
 # What follows needs two transactions at once.
 
 
+@pytest.mark.read_committed
 def test_an_enqueue_waits_for_an_open_one_with_its_key_and_gets_it_after_a_rollback(pg_harness: StoreHarness) -> None:
     other = pg_harness.session()
     other.leave_open(enqueue.enqueue([draft(unique="k")]))
@@ -207,6 +208,7 @@ def test_an_enqueue_waits_for_an_open_one_with_its_key_and_gets_it_after_a_rollb
     assert pg_harness.state(job.id) is State.QUEUED
 
 
+@pytest.mark.read_committed
 def test_an_enqueue_waits_for_an_open_one_with_its_key_and_finds_it_after_the_commit(pg_harness: StoreHarness) -> None:
     other = pg_harness.session()
     (first,) = other.leave_open(enqueue.enqueue([draft(unique="k")]))
@@ -273,6 +275,7 @@ def test_settling_two_keyed_jobs_does_not_deadlock_with_a_caller_who_meets_their
         settling.result()
 
 
+@pytest.mark.read_committed
 def test_a_window_that_ends_while_an_enqueue_waits_for_it_is_opened_anew(pg_harness: StoreHarness) -> None:
     """The moment that decides must be one and the same for taking a key and for looking up who has it."""
     pg_harness.store.clock = None  # the windows end while the test sleeps

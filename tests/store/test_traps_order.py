@@ -170,6 +170,7 @@ def test_explain_names_the_paused_job_at_the_head_of_the_line(harness: StoreHarn
 # What is looked up without a lock is looked at again under it.
 
 
+@pytest.mark.read_committed
 @pytest.mark.parametrize("moment", ["promote/target_heads", "promote/lock_pending", "promote/promote"])
 def test_a_head_that_is_paused_while_promote_looks_keeps_its_place(pg_harness: StoreHarness, moment: str) -> None:
     head, second = pg_harness.add(target="x"), pg_harness.add(target="x")
@@ -204,6 +205,7 @@ def test_a_head_whose_pause_is_not_yet_committed_is_decided_afterwards(pg_harnes
         )
 
 
+@pytest.mark.read_committed
 @pytest.mark.parametrize("moment", ["promote/target_heads", "promote/lock_pending"])
 def test_promote_does_not_overtake_a_replace_that_puts_the_head_off(pg_harness: StoreHarness, moment: str) -> None:
     head, second = pg_harness.add(target="x", unique="k"), pg_harness.add(target="x")
@@ -219,6 +221,7 @@ def test_promote_does_not_overtake_a_replace_that_puts_the_head_off(pg_harness: 
     assert [one.id for one in pg_harness.claim()] == [second]
 
 
+@pytest.mark.read_committed
 def test_promote_does_not_overtake_a_replace_that_puts_a_due_job_off(pg_harness: StoreHarness) -> None:
     for target in (None, "x"):
         job = pg_harness.add(target=target, unique=f"k{target}", delay=5.0)

@@ -144,6 +144,7 @@ def test_a_process_stopped_in_the_middle_of_a_transaction_does_not_stop_the_othe
 # Rows that the database refuses, and partitions.
 
 
+@pytest.mark.partitioned
 def test_a_batch_with_a_row_that_the_database_refuses_changes_nothing_and_its_parts_go_through(
     pg_harness: StoreHarness,
 ) -> None:
@@ -254,6 +255,7 @@ def test_an_enqueue_repeated_with_the_id_of_a_finished_job_returns_it(harness: S
     assert harness.count("jobs") == 0
 
 
+@pytest.mark.read_committed
 def test_an_id_that_lives_and_finishes_between_two_statements_of_an_enqueue_is_not_revived(
     pg_harness: StoreHarness,
 ) -> None:
@@ -269,6 +271,7 @@ def test_an_id_that_lives_and_finishes_between_two_statements_of_an_enqueue_is_n
     pg_harness.promote_until_idle()
 
 
+@pytest.mark.read_committed
 def test_an_enqueue_repeated_while_its_job_is_completed_in_an_open_transaction_is_not_a_second_job(
     pg_harness: StoreHarness,
 ) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, get_args
 
 from .._client.client import Client
+from .._core.variants import Variant
 from ..app import App
 from . import output, progress
 from .load_app import load_app, who
@@ -18,6 +19,12 @@ def add_to(commands: Any) -> None:
     add = parser.add_argument
     add("app", metavar="APP", help="the app as module:attribute, such as shop:app")
     add("--tenant", action="append", default=[], metavar="NAME", help="migrate the store of this tenant; repeatable")
+    add(
+        "--variant",
+        choices=get_args(Variant),
+        help="of a new schema in PostgreSQL: rows for engines that spread it over machines (default: by what the "
+        "server can do)",
+    )
     add("--json", action="store_true", help="print one JSON document")
     add("--sql", action="store_true", help="print the statements as SQL, and change nothing")
     add(
@@ -32,18 +39,18 @@ def run(options: argparse.Namespace) -> int:
     clients = [app.client.tenant(name) for name in options.tenant] or [app.client]
     if options.sql:
         for client in clients:  # needs no database
-            print(client.migration_sql(since=options.since), end="")
+            print(client.migration_sql(since=options.since, variant=options.variant), end="")
         return 0
-    return _migrate(app, clients, options.json)
+    return _migrate(app, clients, options)
 
 
-def _migrate(app: App, clients: list[Client], as_json: bool) -> int:
+def _migrate(app: App, clients: list[Client], options: argparse.Namespace) -> int:
     done: list[dict[str, object]] = []
     lines: list[str] = []
     try:
         with progress.bar("migrate", len(clients)) as advance:
             for client in clients:
-                applied = client.acting_as(who()).migrate()
+                applied = client.acting_as(who()).migrate(variant=options.variant)
                 found = client._store.applied()
                 version = {"store": client.where, "version": found.version, "oldest": found.oldest}
                 done.append({**version, "applied": applied})
@@ -51,7 +58,7 @@ def _migrate(app: App, clients: list[Client], as_json: bool) -> int:
                 advance(len(done))
     finally:
         app.close()
-        if as_json:
+        if options.json:
             output.as_json({"stores": done})
         else:
             for line in lines:

@@ -22,6 +22,7 @@ from .._core.finding import Finding
 from .._core.job import AttemptRecord, Chain, Dependency, Draft, Job, StepRecord
 from .._core.stats import StatPoint
 from .._core.validate import Seconds
+from .._core.variants import Variant
 from .._core.verbs import BulkVerb
 from .._core.views import AuditPage, FailureGroup, JobDetails, Page, QueueInfo, TargetPage, TargetView
 from .._core.worker import WorkerInfo
@@ -319,15 +320,16 @@ class AsyncClient:
     async def doctor(self) -> list[Finding]:
         return await read_in_thread(self._plain.doctor)
 
-    async def migrate(self, *, connection: Any = None) -> list[int]:
+    async def migrate(self, *, connection: Any = None, variant: Variant | None = None) -> list[int]:
         if connection is None:
-            return await write_in_thread(self._plain.migrate)
+            return await write_in_thread(self._plain.migrate, variant=variant)
+        self._plain._want(variant)
         from .._store.adapters.drivers import amigrate_on
 
         return await amigrate_on(self._store, connection)
 
-    async def migration_sql(self, *, since: int = 0) -> str:
-        return self._plain.migration_sql(since=since)
+    async def migration_sql(self, *, since: int = 0, variant: Variant | None = None) -> str:
+        return self._plain.migration_sql(since=since, variant=variant)
 
 
 for _name, _method in {**vars(Inspection), **vars(Client)}.items():

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Literal, ParamSpec, TypeVar, Unpack, cast, overload
+from typing import Any, Literal, ParamSpec, TypeVar, Unpack, cast, get_args, overload
 from uuid import UUID
 
 from msgspec import UNSET, UnsetType, structs
@@ -22,6 +22,7 @@ from .._core.filters import FILTERS, Filter, Which
 from .._core.finding import Finding
 from .._core.job import Draft, Job, State
 from .._core.validate import Seconds
+from .._core.variants import Variant
 from .._core.verbs import BULK, VERBS, BulkVerb
 from .._store.doctor import examine
 from .._store.flows import chains, control, enqueue, erase, inspect, maintenance, search
@@ -420,11 +421,13 @@ class Client(Inspection):
         """
         return examine(self._store)
 
-    def migrate(self, *, connection: Any = None) -> list[int]:
+    def migrate(self, *, connection: Any = None, variant: Variant | None = None) -> list[int]:
         """Bring the schema up to date. Returns the versions applied. Safe when several processes call it at once.
 
-        With `connection`, in your transaction: the tables exist once you commit.
+        With `connection`, in your transaction: the tables exist once you commit. `variant`: of a new schema in
+        PostgreSQL, `postgres` or `rows`; None: by what the server can do.
         """
+        self._want(variant)
         if connection is not None:
             from .._store.adapters.drivers import migrate_on
 
@@ -434,9 +437,18 @@ class Client(Inspection):
             self._audited.note(AuditAction("migrate", "schema", {"versions": applied}))
         return applied
 
-    def migration_sql(self, *, since: int = 0) -> str:
+    def migration_sql(self, *, since: int = 0, variant: Variant | None = None) -> str:
         """The migrations after version `since` as SQL, in one transaction, for programs that run SQL."""
-        return migration_script(self._store.dialect, self._store.quoted, validate.integer("since", since, 0, 9999))
+        self._want(variant)
+        dialect = variant or self._store.dialect
+        return migration_script(dialect, self._store.quoted, validate.integer("since", since, 0, 9999))
+
+    def _want(self, variant: Variant | None) -> None:
+        if variant is not None:
+            validate.one_of("variant", variant, get_args(Variant))
+            if self._store.dialect == "sqlite":
+                raise InvalidInput("variant is for PostgreSQL: a SQLite file has one kind of schema")
+            self._store.wanted_variant = variant
 
     def _act(self, verb: str, job: AnyJob, flow: Callable[..., Flow[Job[Any]]], *args: Any, **options: Any) -> Job[Any]:
         """Apply a verb to one job, and emit its event."""

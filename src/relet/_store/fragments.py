@@ -33,7 +33,9 @@ from typing import Literal
 from .._core.filters import FILTERS, Comparison
 from .._core.job import DETAIL_FIELDS, END_FIELDS, LIVE_FIELDS, Job
 
-Dialect = Literal["postgres", "sqlite"]
+#: "rows": the statements for PostgreSQL as `rows.py` rewrites them.
+Dialect = Literal["postgres", "sqlite", "rows"]
+
 
 SQL = os.path.join(os.path.dirname(__file__), "sql")  # not pathlib: it takes 4 ms to import
 
@@ -45,7 +47,7 @@ COLUMNS = {"group": "group_key", "unique": "unique_key", "payload_json": "payloa
 _RETURNED = {"datetime": "extract(epoch from {})::float8", "Progress": "{}::text", "State": "{}::text"}
 _TEXT = ("id", "chain", "payload_json", "result_json", "tags", "rerun_of")  # of type uuid or json
 
-_COMPARED: dict[Dialect, dict[Comparison, str]] = {
+_COMPARED: dict[str, dict[Comparison, str]] = {
     "postgres": {
         "one_of": "(:{p}::text is null or {c} = any(array("
         "select json_array_elements_text(:{p}::text::json)::{{schema}}.job_state)))",
@@ -69,7 +71,7 @@ _COMPARED: dict[Dialect, dict[Comparison, str]] = {
         "select 1 from json_each({c}) h where h.key = w.key and h.type = w.type and h.value is w.value)))",
     },
 }
-_RANGE: dict[Dialect, str] = {
+_RANGE: dict[str, str] = {
     "postgres": "id >= coalesce(:lowest::text, '00000000-0000-0000-0000-000000000000')::uuid"
     " and id < coalesce(:cursor::text, 'ffffffff-ffff-ffff-ffff-ffffffffffff')::uuid",
     "sqlite": "id >= coalesce(:lowest, '') and id < coalesce(:cursor, 'g')",  # no id is as great as 'g'
@@ -78,6 +80,7 @@ _RANGE: dict[Dialect, str] = {
 
 def with_fragments(text: str, dialect: Dialect) -> str:
     """Fill in the shared parts of a statement."""
+    dialect = "postgres" if dialect == "rows" else dialect
     for name in SHARED:
         if f"{{{name}}}" in text:
             text = text.replace(f"{{{name}}}", shared(name, dialect))

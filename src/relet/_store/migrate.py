@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from .._version import __version__
 from ..errors import SchemaMismatch, StoreBusy
+from . import rows
 from .fragments import Dialect
 from .query import Row, in_schema, plain_name, split, with_channels
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-_FILE = re.compile(r"(\d{4})\.(postgres|sqlite)\.sql")
+_FILE = re.compile(r"(\d{4})\.(postgres|sqlite|rows)\.sql")
 #: SQLSTATEs when another process has made the same object at the same moment: a catalog row, schema, table or type.
 RACED = ("23505", "42P06", "42P07", "42710")
 MAX_RACES = 100
@@ -41,11 +42,12 @@ _LIST = re.compile(r"^-- \{(\w+)\}: (.+(?:\n--     .+)*)$", re.M)
 
 class Applied(NamedTuple):
     """The version of a schema (0: no schema), the oldest version that a release must know to work with it, and the
-    release that migrated it last."""
+    release that migrated it last. `statements`: which texts of statements the schema needs."""
 
     version: int
     oldest: int
     release: str | None
+    statements: Dialect | None = None
 
 
 NOTHING = Applied(0, 0, None)
@@ -54,7 +56,7 @@ NOTHING = Applied(0, 0, None)
 @cache
 def migrations(dialect: Dialect) -> dict[int, str]:
     """The texts of the migrations by version, in order."""
-    found = {}
+    found = dict(migrations("postgres")) if dialect == "rows" else {}
     folder = os.path.join(os.path.dirname(__file__), "migrations")
     for name in os.listdir(folder):
         match = _FILE.fullmatch(name)
@@ -139,21 +141,39 @@ async def arun_steps(steps: Steps[R], execute: Callable[[str], Awaitable[list[Ro
 def applied(dialect: Dialect, quoted: str) -> Steps[Applied]:
     """The version of a schema."""
     table = _table(dialect, quoted)
-    if (yield _exists(dialect, table)) in ([], [(None,)]):
+    seen = yield _exists(dialect, table, quoted)
+    if not seen or seen[0][0] is None:
         return NOTHING
     # The version that a release must know is the highest that any of the applied migrations requires.
     required = f"(select max(coalesce(oldest, version)) from {table})"
     found = yield f"select version, {required}, release from {table} order by version desc limit 1"
-    return Applied(*found[0]) if found else NOTHING
+    return Applied(*found[0])._replace(statements=_statements_of(dialect, seen[0])) if found else NOTHING
+
+
+def postgres_statements(connection: psycopg.Connection[Any], quoted: str) -> Dialect:
+    """Which statements a PostgreSQL schema needs."""
+    return run_steps(statements(quoted), partial(_on_postgres, connection)) or "postgres"
+
+
+def statements(quoted: str) -> Steps[Dialect | None]:
+    """Which statements a PostgreSQL schema needs; None: there is no schema."""
+    (row,) = yield _exists("postgres", _table("postgres", quoted), quoted)
+    return None if row[0] is None else _statements_of("postgres", row)
+
+
+def _statements_of(dialect: Dialect, row: Row) -> Dialect:
+    """By the kind of its table `finished`: only the schema of PostgreSQL proper has partitions."""
+    return "sqlite" if dialect == "sqlite" else "postgres" if row[1] == "p" else "rows"
 
 
 def _table(dialect: Dialect, quoted: str) -> str:
     return in_schema("{schema}.migrations", dialect, quoted)
 
 
-def _exists(dialect: Dialect, table: str) -> str:
-    if dialect == "postgres":
-        return f"select to_regclass('{table}')::text"
+def _exists(dialect: Dialect, table: str, quoted: str) -> str:
+    if dialect != "sqlite":
+        kind = f"(select relkind::text from pg_catalog.pg_class where oid = to_regclass('{quoted}.finished'))"
+        return f"select to_regclass('{table}')::text, {kind}"
     return f"select 1 from sqlite_master where name = '{table}'"
 
 
@@ -163,6 +183,7 @@ def apply_missing(dialect: Dialect, quoted: str, where: str) -> Steps[list[int]]
     for statement in _preparation(dialect, quoted):
         yield statement
     found = yield from applied(dialect, quoted)
+    dialect = found.statements or dialect
     if found.version > newest(dialect):
         check(found, where, dialect)
     missing = [version for version in migrations(dialect) if version > found.version]
@@ -205,15 +226,21 @@ def _preparation(dialect: Dialect, quoted: str) -> list[str]:
 def _statements(dialect: Dialect, quoted: str, version: int) -> list[str]:
     """The statements of a migration, and the one that records it."""
     text = migrations(dialect)[version]
-    filled = in_schema(text, dialect, quoted)
-    if dialect == "postgres":
-        filled = with_channels(filled, plain_name(quoted))
-    moment = "statement_timestamp()" if dialect == "postgres" else "(julianday('now') - 2440587.5) * 86400"
+    filled = [in_schema(statement, dialect, quoted) for statement in unfilled(dialect, version)]
+    if dialect != "sqlite":
+        filled = [with_channels(statement, plain_name(quoted)) for statement in filled]
+    moment = "(julianday('now') - 2440587.5) * 86400" if dialect == "sqlite" else "statement_timestamp()"
     record = (
         f"insert into {_table(dialect, quoted)} (version, applied_at, oldest, release)"
         f" values ({version}, {moment}, {oldest(version, text)}, '{__version__}')"
     )
-    return [*split(filled), record]
+    return [*filled, record]
+
+
+def unfilled(dialect: Dialect, version: int) -> list[str]:
+    """The statements of a migration, without the name of the schema."""
+    found = split(migrations(dialect)[version])
+    return rows.migration(found, migrations("postgres")[1]) if dialect == "rows" else found
 
 
 def postgres_applied(connection: psycopg.Connection[Any], quoted: str) -> Applied:
@@ -230,8 +257,10 @@ class _Raced(Exception):
     """Another process has made the same object at the same moment, and has committed it."""
 
 
-def migrate_postgres(connection: psycopg.Connection[Any], schema: str, quoted: str) -> list[int]:
-    """Apply the missing migrations in one transaction.
+def migrate_postgres(
+    connection: psycopg.Connection[Any], schema: str, quoted: str, dialect: Dialect = "postgres"
+) -> list[int]:
+    """Apply the missing migrations in one transaction. `dialect`: of a new schema.
 
     `if not exists` does not help against another transaction that makes the same object and has not committed yet: our
     statement waits for it, and then a unique index of the catalog refuses ours.
@@ -250,7 +279,7 @@ def migrate_postgres(connection: psycopg.Connection[Any], schema: str, quoted: s
         with suppress(_Raced), connection.transaction():
             # Each statement must see what others have committed meanwhile.
             connection.execute("set transaction isolation level read committed")
-            return run_steps(apply_missing("postgres", quoted, f"schema {schema}"), execute)
+            return run_steps(apply_missing(dialect, quoted, f"schema {schema}"), execute)
     raise StoreBusy(f"other processes keep creating schema {schema} at the same time; try again")
 
 

@@ -37,6 +37,10 @@ class Source(Protocol):
 
     where: str
 
+    @property
+    def sends_notifications(self) -> bool:
+        """False: it is known that no notification would arrive."""
+
     def listen(self) -> Listener:
         """Open a connection that listens."""
 
@@ -127,7 +131,7 @@ class Notifier:
         self._notice_fork()
         with self._lock:
             self.subscriptions.append(subscription)
-            if not has_begun(self._thread):
+            if not has_begun(self._thread) and self._source.sends_notifications:
                 self._stop = SYSTEM.event()
                 self._thread = SYSTEM.thread("listener", partial(self._listen, self._stop))
                 start(self._thread)
@@ -165,6 +169,8 @@ class Notifier:
         listener = self._source.listen()
         quiet = 0
         try:
+            if not self._source.sends_notifications:  # subscribers poll
+                return stop.set()
             self.publish(set(self._wanted()))
             while not stop.is_set():
                 heard = listener.wait(1.0, self._wanted())

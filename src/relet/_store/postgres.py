@@ -24,10 +24,11 @@ from ..errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRe
 from . import libpq, migrate, partitions, time_limit
 from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, allowed, watchdog
 from .flows import maintenance
+from .fragments import Dialect
 from .libpq import array_text
 from .notify import channel
 from .postgres_pool import WORKERS_MAX_IDLE, PostgresPool, milliseconds
-from .query import LONG, Clock, Flow, Notify, Query, Row, Traits, texts, values
+from .query import LONG, Clock, Flow, Notify, Query, Row, Style, Text, Traits, texts, values
 from .retry import DEFAULT_RETRY, HANDLER_SECONDS, RETRY_SECONDS, StaleConnection, Transient, aretry
 from .runner import drive
 from .store import ENDED, SWALLOWED, AsyncStoreTransaction, Store, StoreTransaction, call_in_thread
@@ -39,6 +40,10 @@ log = logging.getLogger("relet.store")
 
 #: A handler's transaction has no time limit.
 BEGIN = "begin isolation level read committed"
+
+#: Where the variant `rows` is used, the session's default counts: these engines differ in what they support. The store
+#: is correct at any level; a conflict between transactions is repeated.
+BEGINS: dict[Dialect, str] = {"postgres": BEGIN, "rows": "begin"}
 
 #: All statements of a flow that only reads see the state at the first of them.
 BEGIN_SNAPSHOT = "begin isolation level repeatable read read only"
@@ -90,6 +95,26 @@ class PostgresStore(Store):
         self.quoted = f'"{self.schema}"'
         self._pool = self._server.pool
         self._patience = 0.0  # seconds to wait for a connection in use before another one is opened
+        self._statements: Dialect | None = None
+
+    @property
+    def statements(self) -> Dialect:
+        """The texts of the statements that this schema needs."""
+        return self._statements or "postgres"
+
+    @property
+    def knows_statements(self) -> bool:  # type: ignore[override]
+        """False: the schema has not been looked at."""
+        return self._statements is not None
+
+    @property
+    def new_statements(self) -> Dialect:
+        """The same for a schema that `migrate` makes."""
+        return self.wanted_variant or self._server.capabilities.variant
+
+    def learn_statements(self, found: Dialect | None) -> None:
+        """The schema needs these statements. None: there is no schema yet."""
+        self._statements = found
 
     def __repr__(self) -> str:
         return f"PostgresStore({self.where!r}, schema={self.schema!r})"
@@ -134,7 +159,7 @@ class PostgresStore(Store):
         usual = self._server.statement_seconds
         limit = usual if seconds == STATEMENT_SECONDS else seconds
         limits = Limits(limit, tries, allowed(limit, tries), None if self._server.pooled else usual, until)
-        return OwnConnection(raw, self.quoted, limits, self.clock)
+        return OwnConnection(raw, self.quoted, limits, self.clock, self.statements, self._server.clock_margin)
 
     @contextmanager
     def begin(self) -> Iterator[StoreTransaction]:
@@ -143,7 +168,7 @@ class PostgresStore(Store):
         with ExitStack() as stack:
             raw = self.retry(DEFAULT_RETRY, lambda *_: self._begun(stack))
             with self._guarded(raw) as check:
-                yield StoreTransaction(raw, OwnConnection(raw, self.quoted, clock=self.clock), check)
+                yield StoreTransaction(raw, OwnConnection(raw, self.quoted, None, self.clock, self.statements), check)
                 check()
                 with watchdog.limit(raw, HANDLERS_COMMIT_SECONDS):
                     raw.execute("commit")
@@ -156,7 +181,9 @@ class PostgresStore(Store):
             raw = await aretry(RETRY_SECONDS, self._abegun)
             try:
                 with self._guarded(raw) as check:
-                    yield AsyncStoreTransaction(raw, OwnAsyncConnection(raw, self.quoted, self.clock), check)
+                    yield AsyncStoreTransaction(
+                        raw, OwnAsyncConnection(raw, self.quoted, self.clock, self.statements), check
+                    )
                     check()
                     with watchdog.limit(raw, HANDLERS_COMMIT_SECONDS):
                         await raw.execute("commit")
@@ -169,7 +196,7 @@ class PostgresStore(Store):
 
     def prepare_to_finish(self, job_id: str) -> None:
         """Make the partition of an old job's day: it may never have been made, or may have been pruned."""
-        if _is_old(job_id):
+        if self.statements == "postgres" and _is_old(job_id):
             self.run(maintenance.make_partition, id_time(job_id))
 
     async def aprepare_to_finish(self, job_id: str) -> None:
@@ -179,6 +206,8 @@ class PostgresStore(Store):
 
     def notifying_statements(self, notifications: list[Notify]) -> list[Query]:
         """The statements that notify; those for new jobs notify only while a worker sleeps."""
+        if self.statements == "rows":
+            return []  # a statement may run on another node than the one that the listeners are connected to
         return [
             Query(
                 "maintenance/notify_armed" if one.channel in ("queued", "jobs") else "maintenance/notify",
@@ -190,10 +219,13 @@ class PostgresStore(Store):
 
     def notify(self, notifications: list[Notify]) -> None:
         """Notify. A failure is ignored: a worker that is not notified finds the job when it polls."""
+        statements = self.notifying_statements(notifications)
+        if not statements:
+            return
         try:
             with self._pool.connection() as raw:
                 connection = self._own(raw)
-                for statement in self.notifying_statements(notifications):
+                for statement in statements:
                     connection.execute(statement)
                 connection.commit()
         except (psycopg.Error, StoreError, Transient) as error:
@@ -207,9 +239,11 @@ class PostgresStore(Store):
         with self._pool.connection() as raw:
             try:
                 with watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
-                    return migrate.postgres_applied(raw, self.quoted)
+                    found = migrate.postgres_applied(raw, self.quoted)
             except psycopg.Error as error:
                 raise self._meaning(error, raw) from error
+        self._statements = found.statements
+        return found
 
     def with_own_connections(
         self, connections: int, like: Store | None = None, timeout: float | None = None
@@ -235,8 +269,10 @@ class PostgresStore(Store):
         return store
 
     def drop_old(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> list[str]:
-        """Drop partitions whose jobs all ended this many seconds ago or earlier."""
+        """Drop partitions, if there are any, whose jobs all ended this many seconds ago or earlier."""
         self.ready()
+        if self.statements == "rows":
+            return []
         return self.retry(DEFAULT_RETRY, lambda *_: self._drop_old_once(seconds, stop))
 
     def close(self) -> None:
@@ -309,10 +345,13 @@ class PostgresStore(Store):
                     raw.execute("rollback")
 
     def _migrate(self) -> list[int]:
+        there, wanted = self._applied().statements, self.wanted_variant
+        if wanted is not None and there not in (None, wanted):
+            raise StoreError(f"schema {self.schema} of {self.where} is of the variant {there}, and keeps it")
         with self._server.handler_pool.connection() as raw:
             try:
                 with watchdog.limit(raw, MIGRATION_SECONDS):
-                    return migrate.migrate_postgres(raw, self.schema, self.quoted)
+                    return migrate.migrate_postgres(raw, self.schema, self.quoted, self.new_statements)
             except psycopg.Error as error:
                 raise self._meaning(error, raw) from error
 
@@ -417,25 +456,34 @@ class OwnConnection:
     """
 
     def __init__(
-        self, raw: psycopg.Connection[Any], schema: str, limits: Limits | None = None, clock: Clock | None = None
+        self,
+        raw: psycopg.Connection[Any],
+        schema: str,
+        limits: Limits | None = None,
+        clock: Clock | None = None,
+        statements: Dialect = "postgres",
+        clock_margin: float = 0.0,
     ) -> None:
+        self._clock_margin = clock_margin
         self._raw = raw
         self._schema = schema
         self._clock = clock
+        self._statements = statements
         self._limits = limits
         self._limit = 0.0 if limits is None else limits.session or 0.0  # the limit in force on the server
         self._open = limits is None
         self.was_dead = False  # found out at BEGIN, before any statement was sent
         self.unknown = False  # a COMMIT, or a write that commits by itself, was sent and may have taken effect
 
-    def begin(self, text: str = BEGIN) -> None:
+    def begin(self, text: str | None = None) -> None:
         """Open a transaction, in one round trip with its settings."""
         if not self._open and self._limits is not None:
             limits = self._limits
             self._begin(limits.small if limits.until is None else time_limit.left(limits.until), text)
 
-    def _begin(self, seconds: float, text: str = BEGIN) -> None:
+    def _begin(self, seconds: float, text: str | None = None) -> None:
         assert self._limits is not None
+        text = text or BEGINS[self._statements]
         if self._limits.session is None:
             text += BEHIND_POOLER
         if seconds != self._limit:
@@ -452,6 +500,12 @@ class OwnConnection:
     def execute(self, query: Query) -> list[Row]:
         """Run one statement. Results are in binary format, which is faster to read."""
         params = bound(query.params if self._clock is None else values(query, self._clock))
+        if self._statements == "rows":
+            params = {**params, "margin": self._clock_margin if self._clock is None else 0.0}
+        style: Style = "dollar" if self._limits is not None else "pyformat"
+        parts = texts(query.name, self._statements, style, self._schema, self._clock is not None)
+        if len(parts) > 1:
+            self.begin()
         if self._limits is None:
             seconds = HANDLER_SECONDS
         else:
@@ -463,9 +517,8 @@ class OwnConnection:
         try:
             watchdog.arm(self._raw, seconds + ANSWER_MARGIN)
             if self._limits is None:
-                return self._execute_for_handler(query.name, params)
-            (text,) = texts(query.name, "postgres", "dollar", self._schema, self._clock is not None)
-            return libpq.execute(self._raw, query.name, text, params)
+                return self._execute_for_handler(parts, params)
+            return [libpq.execute(self._raw, query.name, text, params) for text in parts][-1]
         except psycopg.Error as error:
             if not _is_lost(self._raw, error):
                 self.unknown = before  # the server has reported that the statement failed
@@ -475,10 +528,10 @@ class OwnConnection:
         finally:
             watchdog.disarm(self._raw)
 
-    def _execute_for_handler(self, name: str, params: dict[str, Any]) -> list[Row]:
+    def _execute_for_handler(self, parts: tuple[Text, ...], params: dict[str, Any]) -> list[Row]:
         """Through psycopg: the handler's statements use the same connection, possibly in pipeline mode."""
-        (text,) = texts(name, "postgres", "pyformat", self._schema, self._clock is not None)
-        cursor = self._raw.execute(text.sql, params, binary=True)
+        for text in parts:
+            cursor = self._raw.execute(text.sql, params, binary=True)
         return cursor.fetchall() if cursor.description else []
 
     def _set_limit(self, seconds: float) -> None:
@@ -521,19 +574,23 @@ def bound(params: dict[str, Any]) -> dict[str, Any]:
 class OwnAsyncConnection:
     """An async connection of the store with an open transaction."""
 
-    def __init__(self, raw: psycopg.AsyncConnection[Any], schema: str, clock: Clock | None) -> None:
+    def __init__(
+        self, raw: psycopg.AsyncConnection[Any], schema: str, clock: Clock | None, statements: Dialect
+    ) -> None:
         self._raw = raw
         self._schema = schema
         self._clock = clock
+        self._statements = statements
 
     async def begin(self) -> None:
         """Do nothing: the transaction is open."""
 
     async def execute(self, query: Query) -> list[Row]:
         """Run one statement."""
-        (text,) = texts(query.name, "postgres", "pyformat", self._schema, self._clock is not None)
-        with watchdog.limit(self._raw, HANDLER_SECONDS):
-            cursor = await self._raw.execute(text.sql, values(query, self._clock), binary=True)
+        params = values(query, self._clock)
+        for text in texts(query.name, self._statements, "pyformat", self._schema, self._clock is not None):
+            with watchdog.limit(self._raw, HANDLER_SECONDS):
+                cursor = await self._raw.execute(text.sql, params, binary=True)
         return await cursor.fetchall() if cursor.description else []
 
 

@@ -13,6 +13,7 @@ import psycopg
 
 from .._system import SYSTEM
 from ..errors import StoreError, StoreRefused, StoreUnavailable
+from .capabilities import Capabilities, find, is_pooled
 from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, watchdog
 from .notify import Notifier
 from .pool import MAX_IDLE, IdleAsyncConnections, LoopSemaphore, Pool
@@ -118,12 +119,27 @@ class PostgresPool:
         self._prepare: int | None = 5
         self.pooled = True  # until a connection proves that it does not go through a pooler
         self._reached = False
+        self._capabilities: Capabilities | None = None
+        self.clock_margin = 0.0  # of the server that was asked last
         self.pool = Pool(self.connect, self._is_usable, limit=connections, max_idle=max_idle)
         # Handlers that have a transaction open, and call the client in it, must not wait for each other's connections.
         self.handler_pool = Pool(self.connect_unlimited, self._is_usable, limit=connections, timeout=HANDLER_SECONDS)
         self.async_slots = LoopSemaphore(connections, HANDLER_SECONDS)
         self._on_loops = IdleAsyncConnections(_close_async, limit=connections)
         self.notifier = Notifier(self)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the server can do. Connects if no connection was made yet."""
+        if self._capabilities is None:
+            with self.pool.connection():
+                pass
+        return self._capabilities or Capabilities()
+
+    @property
+    def sends_notifications(self) -> bool:
+        """False: it is known that no notification would arrive."""
+        return self._capabilities is None or self._capabilities.notifications
 
     def connect(self) -> psycopg.Connection[Any]:
         """A new connection for the store's own statements, which are short."""
@@ -143,7 +159,13 @@ class PostgresPool:
         connection = self.open()
         try:
             with self._meaning_of_errors(), watchdog.limit(connection, CONNECT_SECONDS):
-                self.pooled = _is_pooled(connection)
+                found = self._capabilities
+                if found is None:
+                    self.pooled, found = find(connection, self.open)
+                else:
+                    self.pooled = is_pooled(connection)
+                if not found.generic_plans:
+                    settings = {name: value for name, value in settings.items() if name != "plan_cache_mode"}
                 if self.pooled:
                     # A statement prepared in this session may be missing, or clash, in the next one.
                     connection.prepare_threshold = None
@@ -153,6 +175,7 @@ class PostgresPool:
             connection.close()
             raise
         self._reached = True
+        self._capabilities, self.clock_margin = found, found.clock_margin
         return connection
 
     def open(self, **options: Any) -> psycopg.Connection[Any]:
@@ -236,6 +259,7 @@ class PostgresPool:
         The next connection may reach another host.
         """
         self._hosts.avoid(raw)
+        self._capabilities = None  # another host may be another kind of server
         self.drop_idle()
 
     def drop_idle(self) -> None:
@@ -318,12 +342,6 @@ def _short_timeouts(seconds: float) -> dict[str, Any]:
     """Options of connections that renew leases: a dead one must be noticed before the lease expires."""
     whole = min(max(int(seconds), 2), 10)
     return {"connect_timeout": whole, "tcp_user_timeout": 1000 * whole}
-
-
-def _is_pooled(raw: psycopg.Connection[Any]) -> bool:
-    """True if the connection goes through a pooler: the query runs in another process than the one we connected to."""
-    (pid,) = raw.execute("select pg_backend_pid()").fetchone() or (None,)
-    return bool(pid != raw.info.backend_pid)
 
 
 def milliseconds(seconds: float) -> str:

@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeVar, cast
 import msgspec
 from msgspec import Struct, structs
 
+from . import rows
 from .fragments import SQL, Dialect, with_fragments
 
 Style = Literal["pyformat", "dollar", "named", "alchemy", "qmark"]
@@ -33,10 +34,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 Clock = Callable[[], float]  # seconds since 1970
 
 #: By dialect, and by whether the store has a clock.
-MOMENTS: dict[tuple[Dialect, bool], dict[str, str]] = {
+MOMENTS: dict[tuple[str, bool], dict[str, str]] = {
     ("postgres", False): {
         # The start of the statement: an index can be searched by it, and it is recent even in a long transaction.
         "{now}": "statement_timestamp()",
+        # A moment that has passed by the clock of every node: `rows.py` subtracts how far they may be apart.
+        "{late}": "statement_timestamp()",
         # How many seconds the transaction has taken so far: none by a clock that only tests advance.
         "{waited}": "extract(epoch from clock_timestamp() - transaction_timestamp())::float8",
         # The store's clock, null if it has none: for functions that read the database's clock several times.
@@ -44,6 +47,7 @@ MOMENTS: dict[tuple[Dialect, bool], dict[str, str]] = {
     },
     ("postgres", True): {
         "{now}": "to_timestamp(:now::float8)",
+        "{late}": "to_timestamp(:now::float8)",
         "{waited}": "0.0::float8",
         "{given}": "to_timestamp(:now::float8)",
     },
@@ -180,16 +184,22 @@ class Text(Struct, frozen=True):
 @cache
 def source(name: str, dialect: Dialect) -> str:
     """The text of a statement as it is in its file."""
-    with open(os.path.join(SQL, f"{name}.{dialect}.sql"), encoding="utf-8") as file:
+    path = os.path.join(SQL, f"{name}.{dialect}.sql")
+    if dialect == "rows" and not os.path.exists(path):
+        return source(name, "postgres")
+    with open(path, encoding="utf-8") as file:
         return file.read()
 
 
 @cache
 def texts(name: str, dialect: Dialect, style: Style, schema: str, has_clock: bool = False) -> tuple[Text, ...]:
-    """The statements of a file, rendered for a driver. PostgreSQL files hold one, SQLite files a few."""
+    """The statements of a file, rendered for a driver. PostgreSQL files hold one, the others a few."""
+    written: Dialect = "postgres" if dialect == "rows" else dialect
     text = with_channels(with_fragments(source(name, dialect), dialect), plain_name(schema))
+    if dialect == "rows":
+        text = rows.statement(text)
     text = in_schema(text, dialect, schema)
-    for word, moment in MOMENTS[dialect, has_clock].items():
+    for word, moment in MOMENTS[written, has_clock].items():
         text = text.replace(word, moment)
     return tuple(render(part, style) for part in split(text))
 

@@ -156,6 +156,11 @@ class SQLiteStore(Store):
     def notify(self, notifications: list[Notify]) -> None:
         """Nothing to do: other processes poll the file."""
 
+    @property
+    def sends_notifications(self) -> bool:
+        """True: a change of the file is one."""
+        return True
+
     def listen(self) -> SQLiteListener:
         """A listener that polls the file."""
         with fork_lock:

@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, asyn
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from .._core.variants import Variant
 from .._system import SYSTEM
 from .._threads import DaemonThreadPool
 from ..errors import StoreError
@@ -79,10 +80,26 @@ class Store(ABC):
     quoted: str = ""  # the schema as it is written in statements
     clock: Clock | None = None  # None: the database's clock
     replica: Replica | None = None  # a standby for reads whose result may be a little old
+    wanted_variant: Variant | None = None  # of a new schema; None: by what the server can do
+    knows_statements = True  # False: the schema has not been looked at, and may need other statements
 
     def __init__(self, notifier: SchemaNotifier) -> None:
         self.notifier = notifier
         self._checked = False
+
+    @property
+    def statements(self) -> Dialect:
+        """The texts of the statements that this schema needs."""
+        return self.dialect
+
+    @property
+    def new_statements(self) -> Dialect:
+        """The same for a schema that `migrate` makes."""
+        return self.dialect
+
+    def learn_statements(self, found: Dialect | None) -> None:
+        """The schema needs these statements. None: there is no schema yet."""
+        return
 
     # Running flows
 

@@ -100,6 +100,7 @@ class Producer:
 
     def wake(self) -> None:
         """Have the next claim made soon: slots may be free, or jobs may have been queued."""
+        self._claim_at = 0.0
         self.loop.wake()
 
     def poll(self) -> None:

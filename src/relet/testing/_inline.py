@@ -120,6 +120,7 @@ class InlineWorker:
         """Claim until claims find nothing more. True if any job ran."""
         has_run = False
         for producer in self._session.producers:
+            producer.wake()
             while True:
                 wait = producer.step()
                 has_run = has_run or bool(self._started)

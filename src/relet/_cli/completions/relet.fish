@@ -59,7 +59,7 @@ function _shtab_relet_using
 end
 
 set -g _shtab_relet_commands worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web gateway doctor prune erase migrate backup restored completion bench torture demo
-set -g _shtab_relet_opts_with_value --arg --backoff --certificate --concurrency --cron --cursor --delay --depends-on --error --every --file --folder --gateway --group --host --host-name --id --jobs --keep-failed --keep-finished --keep-payloads --key --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --plan --poll-interval --port --priority --processes --proxy --queue --rate --replace --replica --rest --restart --result --run-at --schema --seconds --seed --shutdown-timeout --since --start-by --state --step --tag --target --task --tenant --tier --timeout --timezone --tokens --unique --unique-for --until --worker -c -q
+set -g _shtab_relet_opts_with_value --arg --backoff --certificate --concurrency --cron --cursor --delay --depends-on --error --every --file --folder --gateway --group --host --host-name --id --jobs --keep-failed --keep-finished --keep-payloads --key --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --plan --poll-interval --port --priority --processes --proxy --queue --rate --replace --replica --rest --restart --result --run-at --schema --seconds --seed --shutdown-timeout --since --start-by --state --step --tag --target --task --tenant --tier --timeout --timezone --tokens --unique --unique-for --until --variant --worker -c -q
 
 complete -c relet -e
 complete -c relet -f
@@ -271,6 +271,7 @@ complete -c relet -n '_shtab_relet_using erase; and test $_shtab_relet_npos -eq 
 complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a migrate -d 'Create or update the tables of the store.'
 complete -c relet -n '_shtab_relet_using migrate' -s h -l help -d 'show this help message and exit'
 complete -c relet -n '_shtab_relet_using migrate' -l tenant -x -d 'migrate the store of this tenant; repeatable'
+complete -c relet -n '_shtab_relet_using migrate' -l variant -xka "postgres rows" -d 'of a new schema in PostgreSQL: rows for engines that spread it over machines (default: by what the server can do)'
 complete -c relet -n '_shtab_relet_using migrate' -l json -d 'print one JSON document'
 complete -c relet -n '_shtab_relet_using migrate' -l sql -d 'print the statements as SQL, and change nothing'
 complete -c relet -n '_shtab_relet_using migrate' -l since -x -d 'with --sql: the version that the store has (default 0)'

@@ -24,6 +24,7 @@ class DjangoAdapter:
         if not hasattr(raw, "vendor"):  # a cache has a ConnectionProxy as well
             raise TypeError(f"cannot use {named(raw)}: it is not a database connection")
         self._raw = raw
+        self._store = store
         self._dialect = store.dialect
         self._schema = store.quoted
         self._clock = store.clock
@@ -52,7 +53,7 @@ class DjangoAdapter:
         answer: list[Row] = []
         params = values(query, self._clock)
         with self._marking(), self._raw.cursor() as cursor:
-            for text in texts(query.name, self._dialect, "pyformat", self._schema, self._clock is not None):
+            for text in texts(query.name, self._store.statements, "pyformat", self._schema, self._clock is not None):
                 cursor.execute(text.sql, text.named(params))
                 answer += [tuple(row) for row in cursor.fetchall()] if cursor.description else []
         return answer

@@ -50,6 +50,8 @@ def run_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: A
     kind = _sync_kind(connection)
     with _clear_errors(store.where):
         adapter = _SYNC.get(kind, _unknown)(store, connection, _purpose(flow))
+        if not store.knows_statements:
+            store.learn_statements(migrate.run_steps(migrate.statements(store.quoted), adapter.execute_text))
         result, notifications = drive(flow(*args, **kwargs), adapter)
         for statement in store.notifying_statements(notifications):
             adapter.execute(statement)
@@ -61,6 +63,8 @@ async def arun_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *
     kind = _async_kind(connection)
     adapter = _ASYNC.get(kind, _unknown)(store, connection, _purpose(flow))
     with _clear_errors(store.where):
+        if not store.knows_statements:
+            store.learn_statements(await migrate.arun_steps(migrate.statements(store.quoted), adapter.execute_text))
         result, notifications = await adrive(flow(*args, **kwargs), adapter)
         for statement in store.notifying_statements(notifications):
             await adapter.execute(statement)
@@ -86,7 +90,7 @@ async def amigrate_on(store: Store, connection: Any) -> list[int]:
 
 
 def _missing(store: Store) -> migrate.Steps[list[int]]:
-    return migrate.apply_missing(store.dialect, store.quoted, store.where)
+    return migrate.apply_missing(store.new_statements, store.quoted, store.where)
 
 
 def _purpose(flow: Callable[..., Flow[Any]]) -> Purpose:
@@ -97,6 +101,7 @@ class PsycopgAdapter:
     """A caller's psycopg connection, with a cursor of Relet: the connection's own may have any row factory."""
 
     def __init__(self, store: Store, raw: psycopg.Connection[Any], purpose: Purpose) -> None:
+        self._store = store
         self._schema = _postgres(store, raw)
         self._clock = store.clock
         self._raw = raw
@@ -111,9 +116,9 @@ class PsycopgAdapter:
         from psycopg import Cursor
         from psycopg.rows import tuple_row
 
-        (text,) = texts(query.name, "postgres", "pyformat", self._schema, self._clock is not None)
         with Cursor(self._raw, row_factory=tuple_row) as cursor:
-            cursor.execute(text.sql, values(query, self._clock))
+            for text in texts(query.name, self._store.statements, "pyformat", self._schema, self._clock is not None):
+                cursor.execute(text.sql, values(query, self._clock))
             return list(cursor.fetchall()) if cursor.description else []
 
     def execute_text(self, sql: str) -> list[Row]:
@@ -130,6 +135,7 @@ class AsyncPsycopgAdapter:
     """A caller's async psycopg connection."""
 
     def __init__(self, store: Store, raw: psycopg.AsyncConnection[Any], purpose: Purpose) -> None:
+        self._store = store
         self._schema = _postgres(store, raw)
         self._clock = store.clock
         self._raw = raw
@@ -144,9 +150,9 @@ class AsyncPsycopgAdapter:
         from psycopg import AsyncCursor
         from psycopg.rows import tuple_row
 
-        (text,) = texts(query.name, "postgres", "pyformat", self._schema, self._clock is not None)
         async with AsyncCursor(self._raw, row_factory=tuple_row) as cursor:
-            await cursor.execute(text.sql, values(query, self._clock))
+            for text in texts(query.name, self._store.statements, "pyformat", self._schema, self._clock is not None):
+                await cursor.execute(text.sql, values(query, self._clock))
             return list(await cursor.fetchall()) if cursor.description else []
 
     async def execute_text(self, sql: str) -> list[Row]:
@@ -163,6 +169,7 @@ class AsyncpgAdapter:
     """A caller's asyncpg connection. Parameters and results are text, numbers and booleans: codecs do not matter."""
 
     def __init__(self, store: Store, raw: Any, purpose: Purpose) -> None:
+        self._store = store
         self._schema = _postgres(store, raw)
         self._clock = store.clock
         self._raw = raw
@@ -174,8 +181,10 @@ class AsyncpgAdapter:
 
     async def execute(self, query: Query) -> list[Row]:
         """Run one statement."""
-        (text,) = texts(query.name, "postgres", "dollar", self._schema, self._clock is not None)
-        return [tuple(row) for row in await self._raw.fetch(text.sql, *text.numbered(values(query, self._clock)))]
+        params, answer = values(query, self._clock), []
+        for text in texts(query.name, self._store.statements, "dollar", self._schema, self._clock is not None):
+            answer = await self._raw.fetch(text.sql, *text.numbered(params))
+        return [tuple(row) for row in answer]
 
     async def execute_text(self, sql: str) -> list[Row]:
         """Run a statement of a migration."""
@@ -214,7 +223,7 @@ class _SQLAlchemyBase:
     def statements(self, query: Query) -> Iterator[tuple[Any, dict[str, Any]]]:
         """The texts to run, with their parameters."""
         params = values(query, self._store.clock)
-        for text in texts(query.name, self._dialect, "alchemy", self._schema, self._store.clock is not None):
+        for text in texts(query.name, self._store.statements, "alchemy", self._schema, self._store.clock is not None):
             yield _clause(text.sql), text.named(params)
 
     def statement(self, sql: str) -> Any:

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from .. import migrate
+from ..fragments import Dialect
 from ..query import in_schema, split
 
 _MADE = re.compile(r"create (?:unique )?(table|index|view|function|sequence) (?:if not exists )?(?:\{schema\}\.)?(\w+)")
@@ -33,10 +34,10 @@ class Objects:
         return sorted(name for of, name in self.names if of == kind)
 
 
-def in_postgres(quoted: str, version: int) -> Objects:
+def in_postgres(quoted: str, version: int, dialect: Dialect = "postgres") -> Objects:
     """The objects that the migrations up to a version make in a PostgreSQL schema."""
-    texts = [text for number, text in migrate.migrations("postgres").items() if number <= version]
-    return made_by((statement for text in texts for statement in split(text)), quoted)
+    numbers = [number for number in migrate.migrations(dialect) if number <= version]
+    return made_by((statement for number in numbers for statement in migrate.unfilled(dialect, number)), quoted)
 
 
 def made_by(statements: Iterable[str], quoted: str) -> Objects:

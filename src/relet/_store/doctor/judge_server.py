@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..._core.finding import Finding
 from ..._core.text import duration, quotable
+
+if TYPE_CHECKING:
+    from ..capabilities import Capabilities
 
 OLDEST_SERVER = 140000  # detach partition ... concurrently
 OLD_SECONDS = 300.0  # at a few hundred jobs a second, the dead rows of five minutes begin to slow down claims
@@ -184,3 +187,28 @@ def pooler(pooled: bool, ours: list[int], others: list[int | None]) -> list[Find
         return [Finding("pooler", "warning", text, advice)]
     text = f"a pooler is in use, probably in session mode: two connections kept their processes {len(ours)} times"
     return [Finding("pooler", "ok", text)]
+
+
+def capabilities(found: Capabilities, advisory_locks: bool, statements: str) -> list[Finding]:
+    """What the server can do, and which variant of the schema the store has."""
+    clocks = f"clocks up to {found.clock_margin:g} s apart" if found.clock_margin else "one clock"
+    facts = [
+        f"notifications {_yes(found.notifications)}",
+        f"partitions {_yes(found.partitions)}",
+        f"JSON kept as text {_yes(found.json_text)}",
+        clocks,
+        f"numbers of sequences in order {_yes(not found.cached_sequences)}",
+        f"advisory locks {_yes(advisory_locks)}",
+        f"isolation {found.isolation}",
+    ]
+    if found.spreads_schemas is not None:
+        facts.append(f"Citus, which distributes new schemas: {_yes(found.spreads_schemas)}")
+    text = f"{', '.join(facts)}; schema of the variant {statements}"
+    if statements == "postgres" and found.variant == "rows" and found.wanted is None:
+        advice = "a schema of this variant was made for PostgreSQL: see docs/guides/distributed.md"
+        return [Finding("capabilities", "warning", text, advice)]
+    return [Finding("capabilities", "ok", text)]
+
+
+def _yes(fact: bool) -> str:
+    return "yes" if fact else "no"

@@ -18,7 +18,9 @@ from psycopg.pq import ExecStatus
 from ..._core.finding import Finding
 from ..._system import SYSTEM
 from ...errors import StoreError
+from .. import capabilities, migrate
 from ..flows import doctor
+from ..fragments import Dialect
 from ..postgres import OwnConnection, PostgresStore
 from ..postgres_pool import PostgresPool
 from ..query import Flow, read
@@ -54,6 +56,7 @@ class _Examination:
         self._store = store
         self._server = PostgresPool(store._url, 1, CONNECT_WITHIN)
         self._raw: psycopg.Connection[Any]
+        self._statements: Dialect = "postgres"
 
     def findings(self) -> Iterator[Finding]:
         """Connect to the server, then run the checks."""
@@ -72,6 +75,8 @@ class _Examination:
                 yield Finding("connection", "error", text, advice)
                 return
             yield Finding("connection", "ok", f"{self._server.where} answers")
+            with suppress(psycopg.DatabaseError):  # the checks of the schema say what is wrong
+                self._statements = migrate.postgres_statements(self._raw, self._store.quoted)
             yield from common.run_checks(self._checks(pid), self._run, self._describe)
 
     def _connect(self) -> psycopg.Connection[Any]:
@@ -89,6 +94,8 @@ class _Examination:
     def _checks(self, pid: int) -> Iterator[Check]:
         """The checks in order. The version of the schema decides which checks follow."""
         yield Check("pooler", partial(self._pooler, pid))
+        if pid == self._raw.info.backend_pid:  # a pooler may keep a second connection waiting
+            yield Check("capabilities", self._capabilities)
         yield Check("server", server)
         yield Check("clock", clock)
         yield Check("connections", connections)
@@ -97,15 +104,19 @@ class _Examination:
         found: list[doctor.Version] = []
         yield Check("schema", partial(_version, found))
         if found and found[0].number:
-            wanted = expected.in_postgres(self._store.quoted, found[0].number)
+            wanted = expected.in_postgres(self._store.quoted, found[0].number, self._statements)
             yield from _of_schema(self._store.quoted, wanted, found[0].age)
+            if self._statements == "postgres":
+                yield Check("partitions", partial(partitions, self._store.quoted))
+            yield Check("privileges", partial(privileges, self._store.quoted))
             yield from common.JOBS
 
     def _run(self, flow: Callable[[], Flow[R]]) -> R:
         """Run a check in a transaction that is rolled back."""
         try:
             self._raw.execute(OPEN)
-            return drive(flow(), OwnConnection(self._raw, self._store.quoted, clock=self._store.clock))[0]
+            own = OwnConnection(self._raw, self._store.quoted, None, self._store.clock, self._statements)
+            return drive(flow(), own)[0]
         except psycopg.Error as error:
             if "statement pooling" in str(error):
                 text = "the pooler is in statement mode, which refuses transactions: no job can be enqueued"
@@ -118,6 +129,15 @@ class _Examination:
             if not self._raw.closed:
                 with suppress(psycopg.Error):
                     self._raw.execute("rollback")
+
+    def _capabilities(self) -> Flow[list[Finding]]:
+        """Ask on a connection outside of any transaction."""
+        yield from ()
+        self._raw.execute("rollback")
+        with closing(self._server.open(target_session_attrs="any")) as raw:
+            _, found = capabilities.find(raw, self._server.open)
+            locks = capabilities.has_advisory_locks(raw)
+        return judge_server.capabilities(found, locks, self._statements)
 
     def _lost(self, text: str) -> ConnectionLost:
         advice = "check the log of the server, or of the pooler, and run the checks again"
@@ -229,21 +249,23 @@ def _of_schema(quoted: str, wanted: expected.Objects, age: float | None) -> Iter
         indexes = [Index(*row) for row in (yield read("doctor/indexes", pages=SMALLEST_INDEX))]
         return judge_tables.bloat(tables, indexes, quoted)
 
-    def partitions() -> Flow[list[Finding]]:
-        return judge_tables.partitions([Partition(*row) for row in (yield read("doctor/partitions"))], quoted)
-
-    def privileges() -> Flow[list[Finding]]:
-        (facts,) = yield read("doctor/server")
-        found = yield read("doctor/privileges")
-        having = [Privilege(*row) for row in found]
-        return judge_tables.privileges(having, ServerFacts(*facts).role, quoted)
-
     yield Check("indexes", objects)
     yield Check("autovacuum", autovacuum)
     yield Check("dead_rows", dead_rows)
     yield Check("bloat", bloat)
-    yield Check("partitions", partitions)
-    yield Check("privileges", privileges)
+
+
+def partitions(quoted: str) -> Flow[list[Finding]]:
+    """Whether the partitions of the coming days are there."""
+    return judge_tables.partitions([Partition(*row) for row in (yield read("doctor/partitions"))], quoted)
+
+
+def privileges(quoted: str) -> Flow[list[Finding]]:
+    """What the role of this connection may do."""
+    (facts,) = yield read("doctor/server")
+    found = yield read("doctor/privileges")
+    having = [Privilege(*row) for row in found]
+    return judge_tables.privileges(having, ServerFacts(*facts).role, quoted)
 
 
 def _autovacuum() -> Flow[Autovacuum]:

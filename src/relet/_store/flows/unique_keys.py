@@ -12,9 +12,11 @@ from itertools import groupby, islice
 from typing import Any
 
 from ..._core.job import Draft
-from ..query import Flow, as_json, pairs, write
+from ...errors import StoreBusy
+from ..query import Flow, as_json, write
 
 MAX_BATCH = 2000  # keys sent in one statement
+TRIES = 100  # to find a holder of a key that changes hands
 
 Wanted = tuple[str, list[Draft[Any]]]  # a key, and the drafts that want it
 
@@ -62,13 +64,20 @@ def _key(draft: Draft[Any]) -> str:
 
 
 def _take(drafts: Sequence[Draft[Any]], predecessors: Mapping[str, str]) -> Flow[dict[str, str]]:
-    if not drafts:
-        return {}
-    batch = [
-        {"key": draft.unique, "job": draft.id, "heir_of": predecessors.get(draft.id), "window": draft.unique_for}
-        for draft in drafts
-    ]
-    return pairs((yield write("enqueue/take_keys", batch=as_json(batch))))
+    """The holder of each key. One statement may return fewer than it was asked for, the first ones in their order."""
+    holders: dict[str, str] = {}
+    rest = list(drafts)
+    for _ in range(len(drafts) + TRIES):
+        if not rest:
+            return holders
+        batch = [
+            {"key": draft.unique, "job": draft.id, "heir_of": predecessors.get(draft.id), "window": draft.unique_for}
+            for draft in rest
+        ]
+        rows = yield write("enqueue/take_keys", batch=as_json(batch))
+        holders |= {key: holder for key, holder in rows if holder is not None}
+        rest = [draft for draft in rest if draft.unique not in holders]
+    raise StoreBusy("unique keys change hands too often")
 
 
 def give_back(drafts: Sequence[Draft[Any]]) -> Flow[None]:

@@ -1,5 +1,6 @@
 -- Record the groups of a queue that have queued jobs and room for one more, if the queue has limits by group. Goes from
 -- one group to the next, with one index lookup for each.
+insert into {schema}.ready_groups (queue, group_key)
 with recursive groups(suspect, group_key) as (
     select s.suspect, (select min(j.group_key collate "POSIX") from {schema}.jobs j
                        where j.state = 'queued' and j.queue collate "POSIX" = :queue::text and j.suspect = s.suspect
@@ -12,7 +13,6 @@ with recursive groups(suspect, group_key) as (
                          and j.group_key collate "POSIX" > g.group_key)
     from groups g where g.group_key is not null
 )
-insert into {schema}.ready_groups (queue, group_key)
 select distinct :queue::text, g.group_key from groups g
 where g.group_key is not null and coalesce(
     (select count(*) from {schema}.jobs j

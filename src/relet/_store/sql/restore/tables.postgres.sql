@@ -1,8 +1,10 @@
 -- The object ids of the tables when a worker started last, and those that they have now. A restored dump has other
--- tables. pg_upgrade keeps the ids, and so does a failover.
-select p.tables, (
-    select string_agg(c.oid::text, ' ' order by c.relname)
+-- tables. pg_upgrade keeps the ids, and so does a failover. (The catalog is read by itself: an engine that spreads rows
+-- does not join it with a table.)
+with here as materialized (
+    select string_agg(c.oid::text, ' ' order by c.relname) as tables
     from pg_catalog.pg_class c
-    where c.relnamespace = (select o.relnamespace from pg_catalog.pg_class o where o.oid = p.tableoid)
-      and c.relname in ('attempts', 'dependencies', 'keys', 'pulse', 'queues', 'steps'))
-from {schema}.pulse p
+    where c.relnamespace = to_regnamespace('{schema}')
+      and c.relname in ('attempts', 'dependencies', 'keys', 'pulse', 'queues', 'steps')
+)
+select p.tables, h.tables from {schema}.pulse p cross join here h

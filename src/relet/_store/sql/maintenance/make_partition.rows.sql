@@ -1,0 +1,2 @@
+-- There are no partitions.
+select 0 where :moment::float8 is not null

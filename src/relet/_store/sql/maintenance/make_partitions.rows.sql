@@ -1,0 +1,2 @@
+-- There are no partitions.
+select 0 where :days::integer is not null
