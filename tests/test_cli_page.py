@@ -35,6 +35,8 @@ def test_all_commands_of_the_page_do_what_they_should(typed: CommandLine, tmp_pa
         words = [known.get(word.removeprefix("$"), word) for word in shlex.split(line["words"])]
         if NOT_RUN.get(words[0], words[-1]) != words[-1] or words[0] in MEASURES:
             continue
+        if "--gateway" in words:  # tests/gateway run such workers
+            continue
         values = (line["values"] or "").split()
         (tmp_path / "piped").write_text("".join((line["form"] or "").replace("\\n", "\n") % value for value in values))
         code, printed = typed(tmp_path, *words)

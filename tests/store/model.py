@@ -18,7 +18,7 @@ from relet.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken
 from tests.store.graph import circular
 
 OVER = ("succeeded", "cancelled")
-HIDDEN = ("draft", "seq", "alone", "token", "history", "dependencies")
+HIDDEN = ("draft", "seq", "alone", "token", "history", "dependencies", "refreshed_at")
 HALF = 0.5  # what the stores are given for randomness
 
 
