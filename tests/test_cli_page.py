@@ -17,7 +17,7 @@ LINE = re.compile(
     r"(?:printf '(?P<form>[^']*)' (?P<values>[^|]*)\| )?"
     r"(?:(?P<name>\w+)=\$\()?relet (?P<words>.*?)\)?(?:\s+# .*)?"
 )
-NOT_RUN = {"top": "--once", "completion": "", "demo": "", "web": "", "gateway": ""}  # but with this, if anything, they are
+NOT_RUN = {"top": "--once", "completion": "", "demo": "", "web": "", "gateway": ""}  # but run with this option
 MEASURES = ("bench", "torture")
 
 

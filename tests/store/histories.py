@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from relet._core.job import FollowUp, Policy, Raised, Released, Snoozed, Succeeded
 
@@ -108,7 +109,7 @@ STEPS: Steps = {
         1,
         {
             "queue": st.sampled_from(["a", "b", "*"]),
-            "limit": st.sampled_from([None, None, "keep", 3, 2, 1, 0]),
+            "limit": st.sampled_from([None, None, UNSET, 3, 2, 1, 0]),
             "paused": mostly(False, None, True),
         },
     ),

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from msgspec import UNSET
 
 from relet._core.job import Draft, Job, Lease, Outcome, Succeeded
 from relet._core.machine import TRANSITIONS
@@ -324,7 +325,7 @@ class History(RuleBasedStateMachine):
     def set_queue(self, queue: str, limit: Any, paused: bool | None) -> None:
         paused = None if queue == "*" else paused  # all queues can be limited together, not paused
         self.run_on_all(
-            lambda: self.model.set_queue(queue, paused, None if limit == "keep" else limit, limit == "keep"),
+            lambda: self.model.set_queue(queue, paused, None if limit is UNSET else limit, limit is UNSET),
             steer.set_queue, queue, paused=paused, max_running=limit, shape=lambda none: none,
         )  # fmt: skip
 
