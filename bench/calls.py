@@ -21,7 +21,7 @@ from relet import App, new_id
 from relet._core.job import Lease, Succeeded
 from relet._store.flows import claim, claim_scope, inspect, lease, maintenance, promote, schedules, settle, stats
 from relet._store.flows.claim_scope import Scope
-from relet._worker.producer import MAX_QUEUES
+from relet._worker.claimer import MAX_QUEUES
 from relet.errors import InvalidTransition, JobNotFound, ReletError
 
 FAILED = 60_000.0  # milliseconds, in the place of the time of a call that failed

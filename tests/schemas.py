@@ -21,7 +21,7 @@ EMPTIED = (
     "jobs", "finished", "keys", "dependencies", "attempts", "nudges", "queues", "steps", "signals", "rates", "starts",
     "group_limits", "ready_groups", "group_nudges", "tags", "reruns",
     "schedules", "ticks", "workers", "stats", "audit", "operations", "queue_samples",
-    "ended_sessions",
+    "ended_sessions", "sleepers",
 )  # fmt: skip
 
 #: What was emptied is still there until it is vacuumed, and slows down statements that read a whole table.

@@ -12,9 +12,6 @@ from typing import Any
 import pytest
 
 from relet import App, JobCancelled, JobFailed, JobNotFound, State, WaitTimeout
-from relet._store.notify import SchemaNotifier
-from relet._store.postgres_pool import PostgresPool
-from relet._store.sqlite import SQLiteStore
 from relet._tasks.task import PlainTask
 from tests import forks
 from tests.databases import Database
@@ -142,19 +139,8 @@ def test_a_chain_whose_last_job_failed_has_failed(app: App, task: PlainTask[...,
         app.client.result(first)
 
 
-def test_polling_stands_behind_the_notification(
-    app: App,
-    meanwhile: Later,
-    task: PlainTask[..., Any],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def deaf(place: Any) -> Any:
-        raise RuntimeError("nothing can be heard")
-
-    monkeypatch.setattr(PostgresPool, "listen", deaf)
-    monkeypatch.setattr(SQLiteStore, "listen", deaf)
-    monkeypatch.setattr(SchemaNotifier, "publish", lambda wakes, kinds: None)
-    monkeypatch.setattr(type(app._store()), "notify", lambda store, wakes: None)
+@pytest.mark.usefixtures("no_notifications")
+def test_polling_stands_behind_the_notification(app: App, meanwhile: Later, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     meanwhile(lambda: app.client.complete(job, "done"))
     began = time.monotonic()

@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 
 from relet import App
+from relet._store.notify import SchemaNotifier
+from relet._store.postgres import PostgresStore
+from relet._store.postgres_pool import PostgresPool
+from relet._store.sqlite import SQLiteStore
 from relet._tasks.task import PlainTask
 from tests.harness import harness_of
 
@@ -39,6 +43,20 @@ def meanwhile(app: App) -> Iterator[Later]:
     yield later
     for timer in timers:
         timer.join(30)
+
+
+@pytest.fixture
+def no_notifications(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No notification arrives, neither from this process nor from others."""
+
+    def listen(source: Any) -> Any:
+        raise RuntimeError("nothing can be heard")
+
+    monkeypatch.setattr(PostgresPool, "listen", listen)
+    monkeypatch.setattr(SQLiteStore, "listen", listen)
+    monkeypatch.setattr(SchemaNotifier, "publish", lambda wakes, kinds: None)
+    for store in (PostgresStore, SQLiteStore):
+        monkeypatch.setattr(store, "notify", lambda store, wakes: None)
 
 
 @pytest.fixture

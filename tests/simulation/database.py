@@ -120,9 +120,10 @@ class SimNotifier:
 
     def __init__(self, database: Database, process: Process) -> None:
         self._database, self._process = database, process
+        self.is_heard = False  # all subscribers are notified
 
     @contextmanager
-    def subscribe(self, *kinds: str, wake: Callable[[], None]) -> Iterator[None]:
+    def subscribe(self, *kinds: str, wake: Callable[[], None], key: int | None = None) -> Iterator[None]:
         one = (self._process, frozenset(kinds), wake)
         self._database.subscriptions.append(one)
         try:

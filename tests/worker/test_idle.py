@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import psycopg
@@ -12,6 +13,7 @@ import pytest
 from relet import App
 from tests.conftest import LOCAL_PG_KINDS, SERVERS
 from tests.databases import Database
+from tests.notifications import Ear
 from tests.servers import PrivateServer
 from tests.worker.programs import a_shop, until
 from tests.worker.working import over, run_sql, working
@@ -20,7 +22,11 @@ from tests.worker.working import until as until_true
 CONNECTIONS = 2
 STATEMENTS = 2.0  # a second
 WATCHED = 60.0  # seconds: some statements come once a minute
+WORKERS, JOBS = 8, 25
 SESSIONS = "select count(*) from pg_stat_activity where application_name = 'relet'"
+
+
+def note() -> None: ...
 
 
 @pytest.fixture(params=LOCAL_PG_KINDS[:1])
@@ -72,3 +78,26 @@ def test_a_job_that_no_notification_announced_is_found(two_databases: Database, 
         false = "false" if two_databases.is_postgres else "0"
         run_sql(two_databases, two_apps, f"update {{t}}queues set paused = {false}")
         over(two_apps, job)
+
+
+@pytest.mark.partitioned  # in the variant rows workers poll
+def test_a_job_wakes_one_of_many_idle_workers(pg_database: Database) -> None:
+    apps = [App(pg_database.url, schema=pg_database.schema) for _ in range(WORKERS)]
+    apps[0].client.migrate()
+    for app in apps:
+        app.task(note)
+    with ExitStack() as stack, psycopg.connect(pg_database.url, autocommit=True) as db:
+        for app in apps:
+            stack.callback(app.close)
+        workers = [stack.enter_context(working(app, concurrency=2)) for app in apps]
+        producers = [session.producers[0] for worker in workers for session in worker._sessions]
+        until_true(lambda: all(one._claim_at - time.monotonic() > 1.0 for one in producers), "all are idle")
+        ear = Ear(db)
+        for number, one in enumerate(producers):
+            ear.listen(f"{pg_database.schema}.queued.{one.notifications.key:x}", f"worker {number}")
+        for number in range(1, JOBS + 1):
+            db.execute(f"select {pg_database.schema}.enqueue('note')".encode())
+            until_true(lambda: apps[0].client.count(state="succeeded") == number)  # noqa: B023
+        heard = ear.heard()
+        assert JOBS <= heard.total() <= JOBS + 2, heard
+        assert len(heard) > 2, "not always the same worker"

@@ -48,7 +48,7 @@ def test_another_worker_goes_on_when_a_job_of_this_one_ends(pg_database: Databas
         until(lambda: one.client.count(state="running") == 1)
         second.enqueue()
         (its_producer,) = waiting._sessions[0].producers
-        until(lambda: its_producer._limits, "it has seen the limit")
+        until(lambda: its_producer._claimer.limits, "it has seen the limit")
         go_on.set()
         until(lambda: one.client.count(state=["queued", "running"]) == 0)
     one.close()

@@ -118,12 +118,12 @@ def test_a_hiccup_of_the_store_does_not_hide_what_comes_back_to_its_place(pg_dat
                 with writes_held_up(pg_database, app):
                     until(lambda: producer.is_claiming)
                     time.sleep(0.05)  # it has decided by now where to look
-                    if producer.is_claiming and producer._cursor._queues["default"].is_full_scan:
+                    if producer.is_claiming and producer._claimer.cursor._queues["default"].is_full_scan:
                         time.sleep(seconds)
                         return
             pytest.fail("no claim looked through everything")
 
-        until(lambda: hiccup(0.1) or producer._cursor._queues["default"].slow)  # type: ignore[func-returns-value]
+        until(lambda: hiccup(0.1) or producer._claimer.cursor._queues["default"].slow)  # type: ignore[func-returns-value]
         hiccup(3.0)
         begin = time.monotonic()
         app._store().run(settle.settle, [(taken.lease, Released("for another worker"))], random.random)

@@ -58,7 +58,7 @@ def live_jobs_and_cursors(database: Database, app: App, workers: list[Worker]) -
     with closing(connect(database, app)) as connection:
         jobs = connection.execute(f"select {columns} from {prefix(database, app)}jobs order by seq").fetchall()
     producers = [
-        f"{worker.id}: {one.slots.running} running, {one.slots.waiting} waiting, {one._cursor._queues}"
+        f"{worker.id}: {one.slots.running} running, {one.slots.waiting} waiting, {one._claimer.cursor._queues}"
         for worker in workers
         for session in worker._sessions
         for one in session.producers

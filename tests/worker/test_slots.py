@@ -14,6 +14,7 @@ import pytest
 from relet import App, Attempt, InvalidInput, State
 from relet._worker import Worker
 from tests.databases import Database
+from tests.harness import harness_of
 from tests.worker.working import Crowd, blockade, over, state, until, working, writes_held_up
 
 
@@ -112,12 +113,14 @@ def test_what_was_taken_in_advance_of_a_queue_goes_back_when_it_is_paused(app: A
         app.client.pause_queue("default")
         until(lambda: all(state(app, one.id) is State.QUEUED for one in waiting))
         assert {app.client.get(one.id).attempt for one in waiting} == {0}  # type: ignore[union-attr]
+        in_line = harness_of(app).query("select id from {s}jobs where state = 'queued' order by rank, seq")
+        assert [str(id) for (id,) in in_line] == [one.id for one in waiting], "in their old order"
         go_on.set()
         time.sleep(0.3)
         assert ran == [0, 1, 2, 3, 4], "a paused queue is not claimed from"
         app.client.resume_queue("default")
         until(lambda: len(ran) == 10)  # not by waiting for each: a claim passes over what is marked at that moment
-        assert ran == [0, 1, 2, 3, 4, 10, 11, 12, 13, 14]
+        assert sorted(ran) == [0, 1, 2, 3, 4, 10, 11, 12, 13, 14]
 
 
 def test_jobs_of_one_target_run_one_at_a_time_and_in_order_across_workers(app: App) -> None:

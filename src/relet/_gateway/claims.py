@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
+from functools import partial
 
 from .._remote.wire import MAX_WAIT, ClaimIn
-from .._store.flows import maintenance
 from .._store.flows.claim_scope import Claim
 from .._store.query import Notify
 from .._web.problems import Refusal
+from .._worker.notifications import Notifications, Run
 from ..errors import ReletError
 from .context import GatewayContext, log
 from .line import Line, answer
 
 POLL_EVERY = 15.0  # seconds between two claims of a line; maintenance has them made earlier when jobs are queued
-NOTIFY_FOR = 5.0  # seconds that enqueuing processes notify after a gateway has asked for it
 NOTIFY_EVERY = 0.02  # seconds between two notifications that a limit has room
 MAX_LINES = 1000
 
@@ -43,8 +43,9 @@ class Waiter:
 class WaitingLine:
     """The workers that wait with the same tasks and queues."""
 
-    def __init__(self, claims: Claims, line: Line) -> None:
-        self._claims, self.line = claims, line
+    def __init__(self, claims: Claims, key: Key) -> None:
+        tasks, queues = key
+        self._claims, self.line = claims, Line(claims.context, tasks, queues)
         self._now = claims.context.system.monotonic
         self._waiters: list[Waiter] = []
         self._claimed_for: list[Waiter] = []  # the one for which a claim is under way
@@ -52,6 +53,11 @@ class WaitingLine:
         self._wakeup = asyncio.Event()
         self._runner: asyncio.Task[None] | None = None
         self._not_before = 0.0  # when a rate has room again
+        self._subscriptions = ExitStack()
+        context = claims.context
+        self._notifications = Notifications(context.system, context.store.notifier, queues, tasks)
+        self._subscriptions.enter_context(self._notifications.subscribe(self._notified))
+        self._subscriptions.enter_context(claims.listening(self._notifications.key))
 
     @property
     def is_empty(self) -> bool:
@@ -68,6 +74,26 @@ class WaitingLine:
         """There may be jobs."""
         self._may_have_jobs = True
         self._wakeup.set()
+
+    def _notified(self) -> None:
+        """There may be jobs. Called from any thread."""
+        self._claims.call_soon(self._use_notification)
+
+    def _use_notification(self) -> None:
+        if self.is_empty:
+            self._in_background(self._notifications.has_no_room)
+        else:
+            self.wake()
+
+    def close(self) -> None:
+        """Take no part any more."""
+        self._subscriptions.close()
+        if self._notifications.has_asked:
+            self._in_background(self._notifications.end)
+
+    def _in_background(self, call: Callable[[Run], None]) -> None:
+        context = self._claims.context
+        context.working.submit(_quietly(partial(call, context.run)))
 
     def leave(self, waiter: Waiter) -> None:
         """The client has gone: claim nothing for it."""
@@ -96,6 +122,8 @@ class WaitingLine:
                     await self._sleep()
         finally:
             self._runner = None
+            if self._may_have_jobs:
+                self._in_background(self._notifications.leaves_jobs)
 
     def _next(self) -> Waiter | None:
         """The worker whose turn it is: one that has just come, or the first, if there may be jobs."""
@@ -106,6 +134,7 @@ class WaitingLine:
 
     async def _claim_for(self, waiter: Waiter) -> None:
         began, self._may_have_jobs = self._now(), False
+        self._notifications.begin_claim()
         self._waiters.remove(waiter)
         self._claimed_for = [waiter]
         try:
@@ -159,7 +188,7 @@ class WaitingLine:
 
     async def _sleep(self) -> None:
         self._wakeup.clear()
-        if await self._claims.ask_for_notifications() or self._may_have_jobs:
+        if await self._ask_for_notifications() or self._may_have_jobs:
             self._may_have_jobs = True
             return
         now = self._now()
@@ -172,35 +201,49 @@ class WaitingLine:
         except TimeoutError:
             self._may_have_jobs = self._may_have_jobs or self._now() >= now + poll
 
+    async def _ask_for_notifications(self) -> bool:
+        """Ask enqueuing processes to notify. True if they did not notify before, so that a last claim is needed."""
+        context = self._claims.context
+        try:
+            if self._notifications.is_due:
+                return bool(await context.claiming.call(self._notifications.request, context.run, 0.0))
+        except ReletError as error:  # claims report it
+            log.debug("Cannot ask for notifications: %s", error)
+        return False
+
 
 class Claims:
-    """All lines of a gateway. `start` is called on its event loop."""
+    """All lines of a gateway. `start` is called on its event loop.
 
-    def __init__(self, context: GatewayContext) -> None:
-        self.context = context
+    `listening`: within its block, maintenance is woken as well as the subscriber with a key.
+    """
+
+    def __init__(self, context: GatewayContext, listening: Callable[[int], AbstractContextManager[object]]) -> None:
+        self.context, self.listening = context, listening
         self._now = context.system.monotonic
         self._lines: dict[Key, WaitingLine] = {}
         self._loop: asyncio.AbstractEventLoop
-        self._subscriptions = ExitStack()
-        self._notified_until = 0.0
         self._is_notifying = False
         self._is_stopping = False
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._subscriptions.enter_context(self.context.store.notifier.subscribe("queued", "jobs", wake=self.poll))
 
     def poll(self) -> None:
         """There may be jobs. Called from any thread."""
+        self.call_soon(self._wake)
+
+    def call_soon(self, call: Callable[[], object]) -> None:
+        """Call a function on the event loop, from any thread."""
         with suppress(RuntimeError):  # the event loop is closed
-            self._loop.call_soon_threadsafe(self._wake)
+            self._loop.call_soon_threadsafe(call)
 
     def stop(self) -> None:
         """Answer all that wait."""
         self._is_stopping = True
-        self._subscriptions.close()
         for line in self._lines.values():
             line.interrupt(None)
+            line.close()
 
     async def claim(
         self, asked: ClaimIn, worker: str, queues: tuple[str, ...] | None, gone: asyncio.Future[None]
@@ -216,29 +259,15 @@ class Claims:
     def _line(self, key: Key) -> WaitingLine:
         line = self._lines.pop(key, None)
         if line is None:
-            line = WaitingLine(self, Line(self.context, *key))
+            line = WaitingLine(self, key)
             for old in [one for one, other in self._lines.items() if other.is_empty][: len(self._lines) - MAX_LINES]:
-                del self._lines[old]
+                self._lines.pop(old).close()
         self._lines[key] = line  # the last one that was used comes last
         return line
 
     def _wake(self) -> None:
         for line in self._lines.values():
             line.wake()
-
-    async def ask_for_notifications(self) -> bool:
-        """Ask enqueuing processes to notify. True if they did not notify before, so that a last claim is needed."""
-        now = self._now()
-        if now < self._notified_until - NOTIFY_FOR / 2:
-            return False
-        before, self._notified_until = self._notified_until, now + NOTIFY_FOR
-        try:
-            await self.context.claiming.call(self.context.run, maintenance.request_notifications, NOTIFY_FOR)
-        except ReletError as error:  # claims report it
-            log.debug("Cannot ask for notifications: %s", error)
-            self._notified_until = before
-            return False
-        return now >= before
 
     def interrupt(self, worker: str) -> None:
         """Answer the claims of this worker that wait: it has other things to do."""

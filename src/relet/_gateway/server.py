@@ -58,7 +58,7 @@ class Gateway:
         self._auth, self._failures = auth, Failures(time.monotonic)
         self.context = GatewayContext(own, renewing, guard, SYSTEM, app.payload_limit, frozenset(app.tasks))
         self.upkeep = Upkeep(app, tenant, own, guard)
-        self.claims, self._requests = Claims(self.context), Requests(self.context)
+        self.claims, self._requests = Claims(self.context, self.upkeep.listening), Requests(self.context)
         self._service = Service(self.context, self.upkeep.add_tasks)
 
     def prepare(self) -> None:

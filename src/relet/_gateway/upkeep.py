@@ -53,6 +53,7 @@ class Upkeep:
         self._maintenance = GatewayMaintenance(context, reconnecting)
         self._reporter = Reporter(context, reconnecting, 0, lambda: 0)
         self.add_tasks, self.allow_for = self._maintenance.add_tasks, self._maintenance.allow_for
+        self.listening = self._maintenance.listening
         # The leases of workers may be of any length. The pulse counts as interrupted as early as the shortest need it,
         # and then gives the longest time to renew.
         self.allow_for(shortest=SHORTEST_LEASE, longest=LONGEST_LEASE)

@@ -37,7 +37,14 @@ class RemoteNotifier(SchemaNotifier):
     def __init__(self, session: Session, channel: Channel) -> None:
         self._session, self._channel = session, channel
 
-    def subscribe(self, *kinds: str, wake: Callable[[], None] | None = None) -> AbstractContextManager[Subscription]:
+    @property
+    def is_heard(self) -> bool:
+        """False: the gateway asks for notifications."""
+        return False
+
+    def subscribe(
+        self, *kinds: str, wake: Callable[[], None] | None = None, key: int | None = None
+    ) -> AbstractContextManager[Subscription]:
         return self._subscribed(kinds, wake)
 
     @contextmanager

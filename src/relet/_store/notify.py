@@ -46,7 +46,7 @@ class Source(Protocol):
 
 
 def channel(kind: str, schema: str) -> str:
-    """The name of a channel: at most 63 bytes, as a schema's name has at most 48."""
+    """The name of a channel: at most 63 bytes, as a schema's name has at most 48, and a key 7 digits."""
     return f"{schema}.{kind}"
 
 
@@ -112,6 +112,10 @@ class Notifier:
 
     def of(self, schema: str) -> SchemaNotifier:
         return SchemaNotifier(self, schema)
+
+    @property
+    def sends_notifications(self) -> bool:
+        return self._source.sends_notifications
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
@@ -201,12 +205,21 @@ class SchemaNotifier:
         self._notifier = notifier
         self._schema = schema
 
-    def subscribe(self, *kinds: str, wake: Callable[[], None] | None = None) -> AbstractContextManager[Subscription]:
+    @property
+    def is_heard(self) -> bool:
+        """False: it is known that no notification of another process would arrive."""
+        return self._notifier.sends_notifications
+
+    def subscribe(
+        self, *kinds: str, wake: Callable[[], None] | None = None, key: int | None = None
+    ) -> AbstractContextManager[Subscription]:
         """A subscription to some of the channels: queued, jobs, done, request.
 
-        If `wake` is passed, it is called instead of setting the event of the subscription.
+        If `wake` is passed, it is called instead of setting the event of the subscription. `key`: also the channels
+        that only the subscribers with this key have.
         """
-        return self._notifier.listening(Subscription(self._channels(kinds), wake))
+        own = () if key is None else tuple(f"{kind}.{key:x}" for kind in kinds)
+        return self._notifier.listening(Subscription(self._channels((*kinds, *own)), wake))
 
     def subscribe_async(self, *kinds: str) -> AbstractContextManager[AsyncSubscription]:
         """A subscription on the running event loop."""

@@ -72,8 +72,9 @@ class Begin(Struct, frozen=True):
 class Notify(Struct, frozen=True):
     """Wake the subscribers of a channel after the commit.
 
-    "queued": the threads that claim. "jobs": these, and the promoters. `sent`: the statement itself has notified other
-    processes.
+    "queued": the threads that claim. "jobs": these, and the promoters. On PostgreSQL one sleeping worker of each kind
+    is notified; one that finds more than it can take passes the notification on. `sent`: only subscribers in this
+    process are to be woken.
     """
 
     channel: Channel

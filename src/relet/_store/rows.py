@@ -35,6 +35,7 @@ def rewritten(text: str) -> str:
     text = _calls(text, "make_interval", _interval)
     text = _calls(text, "{schema}.first_id", _FIRST_ID.format)
     text = _calls(text, "pg_notify", lambda _: "null::text")
+    text = _calls(text, "{schema}.wake", lambda _: "0")
     text = text.replace("nextval('{schema}.job_seq')", NEXT_SEQ)
     text = re.sub(r' collate "(?:C|POSIX)"', "", text)
     return re.sub(r"\bselect from\b", "select 1 from", text)

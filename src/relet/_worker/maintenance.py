@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager
 
 from .._core.job import State
 from .._store.flows import control, lease, limits, schedules
@@ -59,8 +59,6 @@ class Maintenance:
         self._unreadable: dict[str, float] = {}
         self._grace = max(context.settings.lease / BEATS_PER_LEASE, MIN_GRACE)
         self._gap = lease.pulse_gap(context.settings.lease)
-        self._subscriptions = ExitStack()
-        self._subscriptions.enter_context(context.store.notifier.subscribe("jobs", wake=self.loop.wake))
         self._checked_at = 0.0
         self._read_queued_at = 0.0
         self._has_leases = False  # the store has leases, as of the last check
@@ -78,6 +76,10 @@ class Maintenance:
         self._gap = lease.pulse_gap(shortest)
         self._grace = max(longest / BEATS_PER_LEASE, MIN_GRACE)
 
+    def listening(self, key: int) -> AbstractContextManager[object]:
+        """Within the block, check when the subscribers with this key are notified that jobs have changed."""
+        return self._context.store.notifier.subscribe("jobs", wake=self.loop.wake, key=key)
+
     def start(self) -> None:
         self.loop.start()
         self.pruner.loop.start()
@@ -85,7 +87,6 @@ class Maintenance:
     def stop(self) -> None:
         self.loop.stop()
         self.pruner.loop.stop()
-        self._subscriptions.close()
 
     def step(self) -> float:
         """Run the function that is most overdue. A notification makes a check due."""

@@ -14,14 +14,14 @@ from functools import partial
 from .._attempts.attempt import Attempt
 from .._attempts.runtime import AttemptRuntime
 from .._core.job import Claimed, Lease, State
-from .._store.flows import claim as claim_flows
-from .._store.flows import claim_scope, inspect, maintenance, quarantine
-from .._store.flows.claim_scope import Claim, QueueFlags, Scope
+from .._store.flows import quarantine
+from .._store.flows.claim_scope import Claim, QueueFlags
 from ..events import Claimed as ClaimedEvent
-from .claim_cursor import ClaimCursor
+from .claimer import FLAGS_EVERY, Claimer
 from .context import WorkerContext
 from .execution import Execution
 from .loop import Loop
+from .notifications import Notifications
 from .quarantine import Quarantine
 from .reconnect import ReconnectingStore, Stopped
 from .settler import Settler
@@ -30,13 +30,6 @@ from .slots import STALE, Slots
 log = logging.getLogger("relet.worker")
 
 MAX_CLAIMED = 1000  # jobs in one claim
-MAX_QUEUES = 100  # in one claim; also how many empty ones are remembered
-NAMES_EVERY = 1.0  # seconds between two searches for new queues while a backlog fills every claim
-FLAGS_EVERY = 0.05  # seconds between two searches for suspects and limits while a backlog fills every claim
-TASKS_EVERY = 5.0  # seconds between two searches for jobs of unknown tasks, at least
-REAP_EVERY = 0.1  # seconds between two claims that reap because a queue is at its limit
-NOTIFY_FOR = 5.0  # seconds that enqueuing processes notify after a worker has asked for it
-LONGEST_NOTIFY = 30.0  # the same for a worker that has been idle for as long
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 30.0  # between two claims that find nothing; `poll` makes one due when jobs are queued
 
@@ -65,25 +58,17 @@ class Producer:
         self.slots = Slots(context, settler, slots, start)
         self.slots.on_room, self.slots.on_requeued = self.loop.wake, self._rescan
         tasks = context.tasks
-        self._queues = list(queues) if queues is not None else sorted({"default", *(t.queue for t in tasks.values())})
-        self._own_queues = frozenset(self._queues)  # kept even if they are empty
-        self._serves_all = queues is None
-        self._cursor = ClaimCursor()
-        self._rescues = False  # the store has suspects: claims take them first
-        self._may_have_quarantined = True  # the store may have jobs that must run alone
-        self._limits: frozenset[str] = frozenset()  # the served queues that have limits
-        self._names_at = 0.0  # when queue names were last read
-        self._flags_at = 0.0  # when suspects and limits were last searched for
-        self._reaped_at = 0.0  # when a claim last reaped because of a limit
-        self._foreign: set[str] = set()  # queues with jobs of tasks that this worker does not know
-        self._tasks_at = 0.0  # when to search for those again, at the earliest
+        self._claimer = Claimer(
+            tasks, queues if queues is not None else sorted({"default", *(t.queue for t in tasks.values())}),
+            serves_all=queues is None, guard=context.guard, system=context.system,
+        )  # fmt: skip
+        self._others_sleep = False  # workers wait for notifications
         self._pause = FIRST_PAUSE
         self._claim_at = 0.0  # when the next claim is due, unless the loop is woken
         self._is_poll = False  # maintenance has found queued jobs
-        self._notified_until, self._notify_again_at = 0.0, 0.0
+        self.notifications = Notifications(context.system, context.store.notifier, queues, tasks)
         self._subscriptions = ExitStack()
-        notifier = context.store.notifier
-        self._subscriptions.enter_context(notifier.subscribe("queued", "jobs", wake=self.loop.wake))
+        self._subscriptions.enter_context(self.notifications.subscribe(self.loop.wake))
         self.is_claiming = False
         self.idle_since: float | None = None  # since when claims have found nothing
         self.again_in: float | None = None  # seconds after the last claim until a rate has room again
@@ -121,13 +106,14 @@ class Producer:
         self.slots.release_stale()
         if self._quarantine.owner is self:
             return self._quarantine.step()
-        if self._may_have_quarantined and self._quarantine.nothing_runs and self._quarantine.begin(self):
+        if self._claimer.may_have_quarantined and self._quarantine.nothing_runs and self._quarantine.begin(self):
             return 0.0
         if not self.loop.was_woken and self._now() < self._claim_at and not self._request_notifications():
             return self._next_step_in(self._claim_at - self._now())
         sent = self._now()
         want, free = self.slots.room(closed=self._quarantine.is_closed)
         if not want:
+            self.notifications.has_no_room(self._store.run)
             self._claim_at = 0.0
             return STALE / 2
         found = self.claim(min(want, MAX_CLAIMED), free)
@@ -142,32 +128,31 @@ class Producer:
 
     def _follow(self, flags: QueueFlags) -> bool:
         """Adapt the next claim to suspects, jobs that must run alone, and limits. True if it should follow at once."""
-        limits = flags.limited & {"*", *self._queues}
-        more = (flags.suspects and not self._rescues) or bool(limits and not self._limits)
-        self._rescues, self._may_have_quarantined, self._limits = flags.suspects, flags.quarantined, limits
-        self.slots.may_claim_ahead = not self._rescues
-        self._settler.wake_after_settling(self.loop.wake, bool(limits))
+        more = self._claimer.follow(flags)
+        self.slots.may_claim_ahead, self._others_sleep = not flags.suspects, flags.sleeping
+        self._settler.wake_after_settling(self.loop.wake, bool(self._claimer.limits))
         return (flags.quarantined and self._quarantine.begin(self)) or more
 
     def _go_on(self) -> float:
         """The claim was filled, so there is a backlog. Claim again at once, but look up new queues now and then."""
-        if self._now() - self._names_at >= NAMES_EVERY:
-            self._find_queues()
+        if self._others_sleep:
+            self.notifications.leaves_jobs(self._store.run)
+        self._claimer.find_queues_now_and_then(self._store)
         return 0.0
 
     def _wait_after(self, found: Claim) -> float:
         """The claim returned fewer jobs than it asked for. Returns the seconds to wait; 0 to claim again at once."""
         now = self._now()
         # At a limit, every settle wakes the producer. It need not read the names of queues each time.
-        names_are_new = self._limits and now - self._names_at < FLAGS_EVERY
-        if (not names_are_new and self._find_queues()) or self._request_notifications():
+        names_are_new = self._claimer.limits and now - self._claimer.names_at < FLAGS_EVERY
+        if (not names_are_new and self._claimer.find_queues(self._store)) or self._request_notifications():
             return 0.0
         # A notification came, but the claim found nothing: the job may have been locked. Claim again soon.
         is_early = self.loop.was_woken and not self._is_poll and self._store.store.skips_locked
         self._is_poll = False
         pause = FIRST_PAUSE if found.jobs or is_early else self._pause
         self._pause = min(pause * 2, LONGEST_PAUSE)
-        waits = [pause, self._cursor.next_full_scan_in(self._now())]
+        waits = [pause, self._claimer.cursor.next_full_scan_in(self._now())]
         if found.again_in is not None:
             waits.append(found.again_in)
         if self.slots.waiting:
@@ -178,7 +163,7 @@ class Producer:
 
     def _next_step_in(self, wait: float) -> float:
         """The seconds until the next step: it claims, or asks again to be notified."""
-        return max(min(wait, self._notify_again_at - self._now()), 0.001)
+        return max(min(wait, self.notifications.again_at - self._now()), 0.001)
 
     # One claim
 
@@ -195,12 +180,13 @@ class Producer:
     def _claim(self, want: int, slots: int, alone: bool) -> Claim:
         token, leases = self._system.new_token(), self._context.leases
         begin, failures = self._now(), self._store.failures
-        # In random order, so that no queue is always served first. A sample, if there are very many.
-        queues = self._system.sample(self._queues, min(len(self._queues), MAX_QUEUES))
-        scopes = [self._cursor.scope(queue, want, begin, by_task=queue in self._foreign) for queue in queues]
         leases.claims_in_flight.add(token)
+        self.notifications.begin_claim()
         try:
-            found = self._claim_from(scopes, token, want, slots, alone)
+            found = self._claimer.claim(
+                self._store, self._context.worker, token, want=want, lease=self._context.settings.lease,
+                slots=slots, ahead=self.slots.ahead_of_limits(), sent=begin, alone=alone,
+            )  # fmt: skip
             begin += found.waited
             executions = [self.execution(job, begin) for job in found.jobs]
             if executions:
@@ -209,39 +195,13 @@ class Producer:
             leases.claims_in_flight.discard(token)
         end = self._now()
         elapsed = end - begin if failures == self._store.failures else None
-        is_slow = self._cursor.record_claim(queues, found.jobs, elapsed, end)
+        is_slow = self._claimer.record(found.jobs, elapsed, end)
         if executions:
             self.take(executions)
-        if (is_slow or self._foreign) and end >= self._tasks_at:
-            self._find_foreign(queues)
-        # Read the flags only now: the claimed jobs have been started.
-        is_short = len(executions) < want and not self._limits  # at a limit, most claims are short
-        if found.flags is None and not alone and (is_short or end - self._flags_at >= FLAGS_EVERY):
-            found = found + Claim([], self._store.run(claim_scope.flags, queues, self._context.tasks))
-        if found.flags is not None:
-            self._flags_at = end
-        return found
-
-    def _claim_from(self, scopes: Sequence[Scope], token: str, want: int, slots: int, alone: bool) -> Claim:
-        """Claim with one statement, unless the last flags had limits or suspects: these need more."""
-        context, seconds = self._context, self._context.settings.lease
-        if not (alone or self._rescues or self._limits):
-            plain = (context.worker, token, scopes, context.tasks)
-            return self._store.run(claim_flows.claim_plain, *plain, want=want, lease=seconds)
-        return self._store.run(
-            claim_flows.claim, context.worker, token, scopes, context.tasks,
-            want=want, slots=slots, ahead=self.slots.ahead_of_limits(), limited=self._limits, lease=seconds,
-            random=self._system.random, rescue=self._rescues, alone=alone,
-            check_flags=self._now() - self._flags_at >= FLAGS_EVERY, may_reap=self._may_reap,
-        )  # fmt: skip
-
-    def _may_reap(self) -> bool:
-        """Whether a claim from a queue at its limit should reap. Not each one: they follow one another closely."""
-        now = self._now()
-        if now - self._reaped_at < REAP_EVERY or not self._context.guard.may_reap():
-            return False
-        self._reaped_at = now
-        return True
+        if alone:
+            return found
+        # Only now: the claimed jobs have been started.
+        return self._claimer.read_flags(self._store, found, want, end, is_slow=is_slow)
 
     def execution(self, job: Claimed, sent: float) -> Execution:
         """A claimed job with its lease and its attempt. `sent`: when the claim was sent."""
@@ -280,7 +240,7 @@ class Producer:
 
     def _rescan(self) -> None:
         """A job went back to its queue, perhaps to a position before the mark of the cursor."""
-        if self._cursor.job_requeued(self._now()):
+        if self._claimer.cursor.job_requeued(self._now()):
             self.loop.wake()
 
     # Quarantine
@@ -297,37 +257,9 @@ class Producer:
     def leave_quarantine(self) -> None:
         self._store.run(quarantine.leave, self._context.worker)
 
-    # Occasional reads
-
-    def _find_queues(self) -> bool:
-        """Read the names of queues, if this producer serves all. True if there are new ones. Forgets empty ones."""
-        if not self._serves_all:
-            return False
-        self._names_at = self._now()
-        names = self._store.run(inspect.queue_names)
-        new = set(names) - set(self._queues)
-        gone = [queue for queue in self._queues if queue not in names and queue not in self._own_queues]
-        for queue in gone[: max(len(gone) - MAX_QUEUES, 0)]:
-            self._cursor.forget(queue)
-            self._queues.remove(queue)
-        self._queues += sorted(new)
-        return bool(new)
-
-    def _find_foreign(self, queues: Sequence[str]) -> None:
-        """Find queues with jobs of tasks that this worker does not know: a claim would read and skip all of them."""
-        queued = self._store.run(inspect.queued_tasks, queues)
-        foreign = {queue for queue, tasks in queued.items() if not tasks <= self._context.tasks.keys()}
-        self._foreign = (self._foreign - set(queues)) | foreign
-        self._tasks_at = self._now() + TASKS_EVERY
+    # Notifications
 
     def _request_notifications(self) -> bool:
         """Ask enqueuing processes to notify. True if they did not notify before, so that a last claim is needed."""
-        now = self._now()
-        if now < self._notify_again_at:
-            return False
-        idle_for = now - self.idle_since if self.idle_since is not None else 0.0
-        seconds = min(max(NOTIFY_FOR, idle_for), LONGEST_NOTIFY)
-        before, self._notified_until = self._notified_until, now + seconds
-        self._notify_again_at = now + seconds / 2
-        self._store.run(maintenance.request_notifications, seconds)
-        return now >= before
+        idle_for = self._now() - self.idle_since if self.idle_since is not None else 0.0
+        return self.notifications.request(self._store.run, idle_for)

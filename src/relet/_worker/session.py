@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 
 from .._core import validate
 from .._store.flows import control, inspect
-from .._store.retry import backoff
+from .._store.retry import RetryFor, backoff
 from .._store.store import Store
-from .._system import Event
-from ..errors import InvalidInput, StoreBusy, StoreUnavailable
+from .._system import Event, Thread
+from ..errors import InvalidInput, ReletError, StoreBusy, StoreUnavailable
 from .context import Queues, WorkerContext
 from .execution import Execution
 from .heartbeat import Heartbeat
@@ -24,6 +26,7 @@ from .settler import Settler
 
 log = logging.getLogger("relet.worker")
 
+END_WITHIN = 1.0  # seconds to withdraw the request for notifications
 CHECK_EVERY = 0.005  # seconds between two checks whether claims have found nothing
 
 
@@ -49,8 +52,12 @@ class StoreSession:
             for queues, number in slots_by_queues(context.settings.queues, slots)
         ]
         self.maintenance.on_queued = self._poll
+        self._subscriptions = ExitStack()
+        for producer in self.producers:
+            self._subscriptions.enter_context(self.maintenance.listening(producer.notifications.key))
         self.reporter = Reporter(context, shared, self.slots, lambda: self.running)
         self._is_started = False
+        self._ending: Thread | None = None  # withdraws the requests for notifications
 
     @property
     def where(self) -> str:
@@ -108,6 +115,16 @@ class StoreSession:
         self.reporter.is_stopping = True
         for producer in self.producers:
             producer.stop()
+        if self._ending is None and any(producer.notifications.has_asked for producer in self.producers):
+            self._ending = self._context.system.spawn("end of notifications", self._end_notifications)
+
+    def _end_notifications(self) -> None:
+        """Pass on what came too late, so that other workers need not find it by a check."""
+        try:
+            for producer in self.producers:
+                producer.notifications.end(partial(self._context.store.run_with, RetryFor(END_WITHIN)))
+        except ReletError as error:
+            log.debug("Could not withdraw the request for notifications: %s", error)
 
     def _poll(self) -> None:
         for producer in self.producers:
@@ -149,12 +166,15 @@ class StoreSession:
         self.settler.loop.stop()
         self.heartbeat.stop()
         self.maintenance.stop()
+        self._subscriptions.close()
         self.reporter.loop.stop()
 
     def close(self, give_up: float) -> None:
         """Close the connections once no loop uses them, at `give_up` at the latest."""
         for loop in self._loops:
             loop.join(max(give_up - self._now(), 0.0))
+        if self._ending is not None:
+            self._ending.join(max(give_up - self._now(), 0.0))
         if self._is_started:
             self.reporter.sign_off(give_up)
         for store in (self._context.store, self._context.heartbeat_store):

@@ -53,18 +53,19 @@ def scope_columns(scopes: Sequence[Scope]) -> dict[str, list[Any]]:
 
 
 class QueueFlags(Struct, frozen=True):
-    """Whether suspects and quarantined jobs are queued, and which queues have limits."""
+    """Whether suspects and quarantined jobs are queued, which queues have limits, and whether workers sleep."""
 
     suspects: bool = False
     quarantined: bool = False
     limited: frozenset[str] = frozenset()
+    sleeping: bool = False
 
 
 @read_only
 def flags(queues: Sequence[str], tasks: Iterable[str]) -> Flow[QueueFlags]:
     """Read the flags of these queues. Not part of every claim: during a backlog they are needed only now and then."""
-    ((kinds, limited),) = yield read("claim/queue_flags", queues=list(queues), tasks=list(tasks))
-    return QueueFlags(bool(kinds & SUSPECT), bool(kinds & QUARANTINED), mapping.names(limited))
+    ((kinds, limited, sleeping),) = yield read("claim/queue_flags", queues=list(queues), tasks=list(tasks))
+    return QueueFlags(bool(kinds & SUSPECT), bool(kinds & QUARANTINED), mapping.names(limited), bool(sleeping))
 
 
 class Claim(Struct, frozen=True):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -77,9 +78,41 @@ def probe() -> Flow[None]:
     yield write("maintenance/probe")
 
 
-def request_notifications(seconds: float) -> Flow[None]:
-    """Ask producers to notify workers for this many seconds: the calling worker is about to sleep."""
-    yield write("maintenance/request_notifications", seconds=seconds)
+def request_notifications(
+    seconds: float, key: int | None, queues: Sequence[str] | None, tasks: Iterable[str]
+) -> Flow[None]:
+    """Ask producers to notify for this many seconds: the calling worker is about to sleep.
+
+    `key`: of its channels; None: no notification reaches it, so that only its own process can wake it. `queues`: None:
+    all.
+    """
+    which = None if queues is None else sorted(queues)
+    known = sorted(tasks)
+    yield write(
+        "maintenance/request_notifications",
+        seconds=seconds, key=key, kind=_kind_of(which, known), queues=which, tasks=known,
+    )  # fmt: skip
+
+
+def pass_on(
+    key: int, queues: Sequence[str] | None, tasks: Iterable[str], *, start: int, number: int, withdraw: bool
+) -> Flow[None]:
+    """Notify other sleeping workers that serve the same queues and tasks, the first of them at or after key `start`.
+
+    `withdraw`: the calling worker has no room, and wants no notification before it asks again.
+    """
+    kind = _kind_of(None if queues is None else sorted(queues), sorted(tasks))
+    yield write("maintenance/pass_on", key=key, kind=kind, start=start, number=number, withdraw=withdraw)
+
+
+def forget_sleeper(key: int) -> Flow[None]:
+    """The worker with this key has stopped."""
+    yield write("maintenance/forget_sleeper", key=key)
+
+
+def _kind_of(queues: Sequence[str] | None, tasks: Sequence[str]) -> int:
+    """The same number for workers with the same queues and tasks, and almost certainly another for others."""
+    return crc32(repr((queues, tasks)).encode()) & 0x7FFFFFFF
 
 
 @bounded(LONG)
@@ -105,6 +138,7 @@ def prune(*, keep_finished: float, keep_failed: float, limit: int = 1000) -> Flo
     actions = yield write("maintenance/prune_actions", seconds=ACTIONS_FOR, limit=limit)
     operations = yield write("maintenance/prune_operations", seconds=OPERATIONS_FOR, limit=limit)
     yield write("maintenance/prune_workers", seconds=LOST_WORKERS_FOR)
+    yield write("maintenance/forget_sleeper", key=None)
     more = some_left or more_left or limit in (len(keys), len(ticks), len(actions), len(operations))
     return Pruned(over, failed, len(keys), more=more)
 

@@ -1,4 +1,5 @@
--- Whether suspects (1) or quarantined jobs (2) are queued in these queues, and which queues have limits.
+-- Whether suspects (1) or quarantined jobs (2) are queued in these queues, which queues have limits, and whether
+-- workers wait for notifications.
 with closed as materialized (select q.queue, q.paused, q.limited from {schema}.queues q where q.paused or q.limited),
 suspects as materialized (
     select j.suspect
@@ -8,4 +9,5 @@ suspects as materialized (
     group by j.suspect
 )
 select coalesce((select sum(suspect) from suspects), 0)::integer,
-       (select json_agg(queue)::text from closed where limited)
+       (select json_agg(queue)::text from closed where limited),
+       exists (select from {schema}.arming where armed_until > {now})

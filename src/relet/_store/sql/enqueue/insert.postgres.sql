@@ -1,5 +1,6 @@
 -- Insert new rows, and nudges for those that wait for a target. Touches no row that another transaction may have
--- locked. Notifies workers if one of them sleeps. (offset 0: the batch is read once, not for each use of a column.)
+-- locked. Notifies as many sleeping workers, and returns whether there are some of which none could be notified: one
+-- may be in the client's process. (offset 0: the batch is read once, not for each use of a column.)
 with clock as materialized (select {now} as moment),
 placed as materialized (
     select g.*,
@@ -28,7 +29,7 @@ added as (
            watched, context, moment, to_timestamp(start_by)
     from placed
     on conflict (id) do nothing
-    returning id, state, wait, queue, target, group_key, created_at, run_at
+    returning id, state, wait, queue, task, target, group_key, created_at, run_at
 ),
 nudged_groups as (
     insert into {schema}.group_nudges (queue, group_key)
@@ -39,9 +40,16 @@ nudged as (
     insert into {schema}.nudges (kind, key) select 'target', target from added where wait = 'target'
 ),
 notified as materialized (
-    select pg_notify({jobs_channel}, '') from {schema}.arming m, clock c
-    where m.armed_until > c.moment and exists (select from added)
+    select case when k.wait then {schema}.wake(c.moment, {jobs_channel}, null, null, 1)
+           else {schema}.wake(c.moment, {queued_channel}, k.queue, k.task, k.number) end as number
+    from clock c cross join (
+        select false as wait, queue, task, count(*)::integer as number from added where wait is null
+        group by queue, task
+        union all
+        select true, null, null, 1 where exists (select from added where wait is not null)
+    ) k
+    where exists (select from {schema}.arming m where m.armed_until > c.moment)
 )
 select a.id::text, a.state::text, a.wait, date_part('epoch', a.created_at), date_part('epoch', a.run_at),
-       (select count(*) from notified) > 0
+       (select sum(number) from notified) = 0
 from added a

@@ -1,5 +1,6 @@
--- Insert a new job without a group that waits for nothing, and notify workers if one of them sleeps. The client may
--- have repeated this statement, and the server may run the first one when the job is over: then it inserts nothing.
+-- Insert a new job without a group that waits for nothing, and notify a worker if one sleeps. The client may have
+-- repeated this statement, and the server may run the first one when the job is over: then it inserts nothing. Returns
+-- whether workers sleep of which none could be notified: one may be in the client's process.
 with added as (
     insert into {schema}.jobs (id, chain, created_at, run_at, max_attempts, priority, rank, state, queue, task,
                                payload, lease, group_key, policy, context)
@@ -10,4 +11,5 @@ with added as (
     where not exists (select from {schema}.finished f where f.id = :id::uuid)
 )
 select date_part('epoch', {now}),
-       (select count(pg_notify({queued_channel}, '')) from {schema}.arming where armed_until > {now}) > 0
+       (select {schema}.wake({now}, {queued_channel}, :queue::text, :task::text, 1) = 0
+        from {schema}.arming where armed_until > {now})

@@ -1,7 +1,8 @@
--- Insert new jobs that wait for nothing but their targets, in order, and notify workers if one of them sleeps. Values
+-- Insert new jobs that wait for nothing but their targets, in order, and notify as many sleeping workers. Values
 -- that jobs of one task share are sent once, as a kind; each job names the number of its kind. The client may have
 -- repeated this statement, and the server may run the first one when jobs are over: those are not inserted. Ids carry
--- the time, so that one probe tells whether any job of that time is over.
+-- the time, so that one probe tells whether any job of that time is over. Returns whether workers sleep of which none
+-- could be notified: one may be in the client's process.
 with given as materialized (
     select g.id, g.payload, g.kind, g.group_key, g.context, g.unique_key, g.target
     from unnest(:ids::uuid[], :payloads::json[], :kinds::integer[], :groups::text[], :contexts::text[],
@@ -35,5 +36,14 @@ nudged as (
     insert into {schema}.nudges (kind, key) select 'target', g.target from given g where g.target is not null
 )
 select date_part('epoch', {now}),
-       (select count(pg_notify(case when :targets::text[] is null then {queued_channel} else {jobs_channel} end, ''))
-        from {schema}.arming where armed_until > {now}) > 0
+       (select sum(w.woken) = 0
+        from {schema}.arming m cross join lateral (
+            select {schema}.wake({now}, {queued_channel}, k.queue, k.task, k.number) as woken
+            from (select (:queues::text[])[g.kind] as queue, (:tasks::text[])[g.kind] as task,
+                         count(*)::integer as number
+                  from given g where g.target is null group by 1, 2) k
+            where m.single
+            union all
+            select {schema}.wake({now}, {jobs_channel}, null, null, 1) where m.single and :targets::text[] is not null
+        ) w
+        where m.armed_until > {now})

@@ -1,2 +1,2 @@
--- Notify workers, but only while one of them sleeps: a notification takes a lock that all commits share.
-select pg_notify(:channel::text, '') from {schema}.arming where armed_until > {now}
+-- Notify one sleeping worker of each kind. A notification takes a lock that all commits share.
+select {schema}.wake({now}, :channel::text, null, null, 1) from {schema}.arming where armed_until > {now}

@@ -1,0 +1,2 @@
+-- Nothing changes: workers watch the file. The number is the one of PostgreSQL.
+-- oldest: 1
