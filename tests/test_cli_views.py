@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from relet._store.flows import inspect, stats, worker_reports
 from relet._store.flows.stats import Count
 from relet._tasks.task import new_id
 from tests.clocks import at
-from tests.harness import harness_of
+from tests.harness import StoreHarness, harness_of
 from tests.plugin.command_line import CommandLine
 from tests.ptys import OnTerminal
 from tests.shops import CliShop
@@ -260,6 +261,53 @@ def test_a_tenants_jobs_are_a_tenants(typed: CommandLine, shop: CliShop) -> None
     assert printed.strip() not in typed(shop.folder, "jobs", "shop:app")[1]
     done = [line.split()[3] for line in typed(shop.folder, "audit", "shop:app", "--tenant", "acme")[1].splitlines()[1:]]
     assert done == ["enqueue", "migrate"]
+
+
+def test_all_tenants_are_migrated_and_those_that_failed_by_the_next_call(
+    typed: CommandLine, any_shop: CliShop, request: pytest.FixtureRequest
+) -> None:
+    shop, names = any_shop, ["acme", "birch", "cedar"]
+    stores = [StoreHarness(shop.client.tenant(name)._store) for name in names]
+    assert shop.client.tenants() == []
+    for store in stores:
+        request.addfinalizer(partial(_drop_schema, store))
+    for store in stores:
+        store.store.migrate()
+        _undo_the_newest_migration(store)
+    assert shop.client.tenants() == names
+    now = "now()" if stores[1].on_postgres else "0"
+    stores[1].query(f"insert into {{s}}migrations (version, applied_at, oldest) values (999, {now}, 999)")
+    code, printed = typed(shop.folder, "migrate", "shop:app", "--all-tenants")
+    lines = [line for line in printed.splitlines() if line.startswith("tenant ")]
+    assert code == 1
+    assert [line.split()[1] for line in lines] == names
+    assert [f"applied {NEWEST}" in line for line in lines] == [True, False, True]
+    assert "upgrade relet" in lines[1]
+    assert "1 of 4 stores were not migrated: repeat the command for them" in printed
+    stores[1].query("delete from {s}migrations where version = 999")
+    code, printed = typed(shop.folder, "migrate", "shop:app", "--all-tenants", "--json")
+    assert code == 0
+    applied = {
+        one["tenant"]: one["applied"] for one in as_json(printed[printed.index("{") :])["stores"]
+    }  # a warning may precede it
+    assert applied == {None: [], "acme": [], "birch": [NEWEST], "cedar": []}
+    assert "--sql" in typed.refusal(shop.folder, "migrate", "shop:app", "--all-tenants", "--sql", codes=(1, 2))
+
+
+NEWEST = migrate.newest("postgres")
+
+
+def _drop_schema(store: StoreHarness) -> None:
+    if store.on_postgres:
+        store.query(f"drop schema {store.store.quoted} cascade")
+
+
+def _undo_the_newest_migration(store: StoreHarness) -> None:
+    """As a release before this one left the schema. (SQLite: the newest migration does nothing.)"""
+    if store.on_postgres:
+        store.query("drop table {s}sleepers")
+        store.query("drop function {s}wake")
+    store.query(f"delete from {{s}}migrations where version = {NEWEST}")
 
 
 @pytest.mark.long

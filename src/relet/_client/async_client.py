@@ -74,6 +74,9 @@ class AsyncClient:
     def tenant(self, name: str) -> AsyncClient:
         return self._like_this(AsyncClient(self._tasks, self._store_of, name, self._actor, self._key))
 
+    async def tenants(self) -> list[str]:
+        return await read_in_thread(self._plain.tenants)
+
     def acting_as(self, who: str) -> AsyncClient:
         who = validate.text("who", who)
         return self._like_this(AsyncClient(self._tasks, self._store_of, self._tenant, who, self._key))

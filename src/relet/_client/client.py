@@ -85,6 +85,13 @@ class Client(Inspection):
         """The client of a tenant, which has its own schema or SQLite file."""
         return self._like_this(Client(self._tasks, self._store_of, name, self._actor, self._key))
 
+    def tenants(self) -> list[str]:
+        """The names of the tenants that have been migrated. None for a store in memory.
+
+        On PostgreSQL these are the schemas that begin with that of the app and an underscore.
+        """
+        return self._store_of(None).tenants()
+
     def acting_as(self, who: str) -> Client:
         """A client that acts for an operator: `audit` lists its changes under that name."""
         who = validate.text("who", who)

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, unquote
 
 from .._core import validate
 from ..errors import InvalidInput, StoreError
+from . import tenants
 from .replica import Replica
 from .sqlite import SQLiteStore
 from .store import Store
@@ -36,7 +37,7 @@ def open_store(
     url = without_driver(url)
     scheme, _, rest = url.partition("://")
     if scheme in ("postgres", "postgresql"):
-        store = _postgres(url, validate.schema(f"{schema}_{tenant}" if tenant else schema), connections)
+        store = _postgres(url, tenants.schema_of(schema, tenant) if tenant else validate.schema(schema), connections)
         return store if like is None else store.with_own_connections(connections, like)
     if scheme == "sqlite":
         return _sqlite(rest, validate.schema(schema), tenant)
@@ -92,5 +93,5 @@ def _sqlite(rest: str, schema: str, tenant: str | None) -> SQLiteStore:
     if path in ("", ":memory:"):
         return SQLiteStore(None, schema=schema)
     if tenant:
-        path = f"{path.removesuffix('.db')}.{validate.schema(tenant)}.db"
+        path = tenants.file_of(path, tenant)
     return SQLiteStore(path, schema=schema, synchronous=synchronous)

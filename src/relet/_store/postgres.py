@@ -21,7 +21,7 @@ from .._core import validate
 from .._core.ids import id_time
 from .._system import SYSTEM
 from ..errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
-from . import libpq, migrate, partitions, time_limit
+from . import libpq, migrate, partitions, tenants, time_limit
 from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, allowed, watchdog
 from .flows import maintenance
 from .fragments import Dialect
@@ -244,6 +244,14 @@ class PostgresStore(Store):
                 raise self._meaning(error, raw) from error
         self._statements = found.statements
         return found
+
+    def _tenants(self) -> list[str]:
+        with self._pool.connection() as raw:
+            try:
+                with watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+                    return tenants.in_database(raw, self.schema)
+            except psycopg.Error as error:
+                raise self._meaning(error, raw) from error
 
     def with_own_connections(
         self, connections: int, like: Store | None = None, timeout: float | None = None

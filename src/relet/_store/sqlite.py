@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar
 from .._core import validate
 from .._system import SYSTEM
 from ..errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
-from . import migrate, time_limit
+from . import migrate, tenants, time_limit
 from .interrupts import leave, mover, start, take_into
 from .notify import Notifier
 from .notify_sqlite import SQLiteListener, fork_lock
@@ -182,6 +182,9 @@ class SQLiteStore(Store):
 
     def _applied(self) -> migrate.Applied:
         return self._exclusively(lambda: migrate.sqlite_applied(self._open_writer(), self.quoted))
+
+    def _tenants(self) -> list[str]:
+        return [] if self.path is None else tenants.beside(self.path, self.quoted)
 
     def migrate(self) -> list[int]:
         """Bring the file up to date. Several processes may do so at once. Returns the versions applied."""

@@ -244,6 +244,13 @@ class Store(ABC):
     @abstractmethod
     def _applied(self) -> Applied: ...
 
+    def tenants(self) -> list[str]:
+        """The tenants of this schema or file that have been migrated."""
+        return self.retry(DEFAULT_RETRY, lambda *_: self._tenants())
+
+    def _tenants(self) -> list[str]:
+        return []
+
     def outcome(self, versions: list[int]) -> str:
         """A sentence that describes a migration which applied these versions."""
         return outcome(versions, self.applied(), self.dialect)

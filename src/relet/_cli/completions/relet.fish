@@ -271,6 +271,7 @@ complete -c relet -n '_shtab_relet_using erase; and test $_shtab_relet_npos -eq 
 complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a migrate -d 'Create or update the tables of the store.'
 complete -c relet -n '_shtab_relet_using migrate' -s h -l help -d 'show this help message and exit'
 complete -c relet -n '_shtab_relet_using migrate' -l tenant -x -d 'migrate the store of this tenant; repeatable'
+complete -c relet -n '_shtab_relet_using migrate' -l all-tenants -d 'migrate the app'"'"'s own store and those of all its tenants that have been migrated before'
 complete -c relet -n '_shtab_relet_using migrate' -l variant -xka "postgres rows" -d 'of a new schema in PostgreSQL: rows for engines that spread it over machines (default: by what the server can do)'
 complete -c relet -n '_shtab_relet_using migrate' -l json -d 'print one JSON document'
 complete -c relet -n '_shtab_relet_using migrate' -l sql -d 'print the statements as SQL, and change nothing'
