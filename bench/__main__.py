@@ -20,7 +20,7 @@ from bench.results import Results
 
 COMMANDS = (
     "all", "limit", "peers", "worker", "enqueue", "latency", "flat", "features", "network", "growth", "soak", "sqlite",
-    "chains", "web", "memory", "crash", "start", "idle",
+    "chains", "web", "memory", "crash", "start", "idle", "tenants",
 )  # fmt: skip
 RESUMABLE = CACHE / "all.jsonl"
 

@@ -33,6 +33,7 @@ WAITING = {
     "_worker/worker.py": "stop and drain, in the thread of the worker",
     "_worker/foreground.py": "until the outcome is stored, in the thread of the handler",
     "_worker/session.py": "the store at the start and loops at the end, in the thread of the worker",
+    "_worker/tenants.py": "the first tenant at the start and loops at the end, in the thread of the worker",
     "_worker/reporter.py": "the deletion of the worker's row, in the thread of the worker",
     "_worker/executors.py": "the event loop, to which a task yields",
     "_worker/resources.py": "resources that are made and closed, in the thread of the worker and in their own",

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from .. import logs
 from .._system import HAS_PROCESS_GROUPS
@@ -70,6 +70,8 @@ def add_to(commands: Any) -> None:
     )
     add("--rest", type=float, default=0.0, metavar="S", help="seconds that a slot pauses between two jobs (default 0)")
     add("--tenant", action="append", metavar="NAME=SLOTS", help="serve this tenant with SLOTS slots; repeatable")
+    add("--all-tenants", action="store_true", help="serve every tenant that has been migrated, now or later, each with "
+        "--concurrency slots")  # fmt: skip
     add(
         "--gateway",
         action="append",
@@ -134,7 +136,7 @@ def _check_processes(options: argparse.Namespace) -> None:
 
 def make_worker(app: App, options: argparse.Namespace) -> Worker:
     queues = None if options.queue is None else dict(_pair(one, "--queue") for one in options.queue)
-    tenants = None if options.tenant is None else dict(_tenant(one) for one in options.tenant)
+    tenants = _tenants(options)
     return Worker(
         app,
         queues=queues,
@@ -213,6 +215,14 @@ def _pair(text: str, option: str) -> tuple[str, int | None]:
     if not number.isdecimal():
         raise InvalidInput(f"{option} {text}: slots must be a number, such as {option} {name or 'billing'}=4")
     return name, int(number)
+
+
+def _tenants(options: argparse.Namespace) -> dict[str, int] | Literal["all"] | None:
+    if options.all_tenants and options.tenant is not None:
+        raise InvalidInput("--all-tenants serves all tenants: leave out --tenant, or --all-tenants")
+    if options.all_tenants:
+        return "all"
+    return None if options.tenant is None else dict(_tenant(one) for one in options.tenant)
 
 
 def _tenant(text: str) -> tuple[str, int]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class WorkerFacts(Struct, frozen=True):
-    """The part of a worker's report that does not change while it runs."""
+    """The part of a worker's report that seldom changes while it runs. `every`: seconds between two reports."""
 
     name: str
     host: str
@@ -18,6 +18,7 @@ class WorkerFacts(Struct, frozen=True):
     tasks: tuple[str, ...]
     lease: float
     version: str
+    every: float = 5.0
 
 
 class WorkerInfo(Struct, frozen=True):

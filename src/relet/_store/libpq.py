@@ -28,6 +28,10 @@ HOT = frozenset({
 })  # fmt: skip
 OFTEN = 5  # times on one connection
 
+#: Prepared statements of one connection. A store has about 150. The server keeps a plan for each, and a worker for
+#: hundreds of tenants would have it keep tens of thousands.
+MAX_PREPARED = 600
+
 #: The row loader of each thread, which caches how each type is read. It needs no connection: all of them use UTF-8.
 _of_thread = threading.local()
 
@@ -85,10 +89,19 @@ def _prepared_name(raw: psycopg.Connection[Any], name: str, sql: str) -> bytes |
     if name not in HOT and found < OFTEN:
         known[sql] = found + 1
         return None
+    if len(known) >= MAX_PREPARED:
+        _forget_prepared(raw, known)
     prepared = f"{name}_{len(known)}".encode()  # stores in several schemas may share the connection
     _succeeded(raw, raw.pgconn.prepare(prepared, sql.encode()))
     known[sql] = prepared
     return prepared
+
+
+def _forget_prepared(raw: psycopg.Connection[Any], known: dict[str, bytes | int]) -> None:
+    """Give up these prepared statements: those in use are prepared again. Others, of psycopg, stay."""
+    names = [name.decode() for name in known.values() if isinstance(name, bytes)]
+    command(raw, "; ".join(f'deallocate "{name}"' for name in names))
+    known.clear()
 
 
 def encoded(value: str | float) -> bytes:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
 
 import psycopg
 from msgspec import Struct
@@ -21,7 +22,7 @@ from .._core import validate
 from .._core.ids import id_time
 from .._system import SYSTEM
 from ..errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
-from . import libpq, migrate, partitions, tenants, time_limit
+from . import libpq, many_schemas, migrate, partitions, tenants, time_limit
 from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, allowed, watchdog
 from .flows import maintenance
 from .fragments import Dialect
@@ -29,11 +30,12 @@ from .libpq import array_text
 from .notify import channel
 from .postgres_pool import WORKERS_MAX_IDLE, PostgresPool, milliseconds
 from .query import LONG, Clock, Flow, Notify, Query, Row, Style, Text, Traits, texts, values
-from .retry import DEFAULT_RETRY, HANDLER_SECONDS, RETRY_SECONDS, StaleConnection, Transient, aretry
+from .retry import DEFAULT_RETRY, HANDLER_SECONDS, RETRY_SECONDS, RetryPolicy, StaleConnection, Transient, aretry
 from .runner import drive
 from .store import ENDED, SWALLOWED, AsyncStoreTransaction, Store, StoreTransaction, call_in_thread
 from .urls import hide
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
 log = logging.getLogger("relet.store")
@@ -82,6 +84,7 @@ class PostgresStore(Store):
 
     dialect = "postgres"
     skips_locked = True
+    schemas_at_once = 50  # more would take too many of the server's locks: a statement locks all tables and indexes
     prune_at_once = 1000
 
     def __init__(
@@ -137,6 +140,28 @@ class PostgresStore(Store):
                 connection.roll_back()
                 raise
             return result
+
+    def run_each(
+        self,
+        policy: RetryPolicy,
+        stores: Sequence[Store],
+        flow: Callable[P, Flow[R]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> list[R]:
+        if any(one.statements != "postgres" for one in stores):  # engines with that variant spread schemas over nodes
+            return super().run_each(policy, stores, flow, *args, **kwargs)
+        schemas = tuple(one.quoted for one in stores)
+        return self.retry(policy, lambda *_: self._run_each_once(schemas, [flow(*args, **kwargs) for _ in schemas]))
+
+    def _run_each_once(self, schemas: tuple[str, ...], flows: Sequence[Flow[R]]) -> list[R]:
+        with self._pool.connection(self._patience) as raw:
+            connection = self._own(raw)
+            try:
+                return many_schemas.run_each(partial(connection.execute, schemas=schemas), flows)
+            except psycopg.Error as error:
+                connection.roll_back()
+                raise self._failure(error, raw, connection) from error
 
     def _failure(
         self, error: psycopg.Error, raw: psycopg.Connection[Any], connection: OwnConnection
@@ -505,13 +530,16 @@ class OwnConnection:
                 raise
         self._open = True
 
-    def execute(self, query: Query) -> list[Row]:
-        """Run one statement. Results are in binary format, which is faster to read."""
+    def execute(self, query: Query, schemas: tuple[str, ...] = ()) -> list[Row]:
+        """Run one statement. Results are in binary format, which is faster to read. `schemas`: run it in each."""
         params = bound(query.params if self._clock is None else values(query, self._clock))
         if self._statements == "rows":
             params = {**params, "margin": self._clock_margin if self._clock is None else 0.0}
         style: Style = "dollar" if self._limits is not None else "pyformat"
-        parts = texts(query.name, self._statements, style, self._schema, self._clock is not None)
+        if schemas:
+            parts: tuple[Text, ...] = (many_schemas.combined(query.name, schemas, self._clock is not None),)
+        else:
+            parts = texts(query.name, self._statements, style, self._schema, self._clock is not None)
         if len(parts) > 1:
             self.begin()
         if self._limits is None:

@@ -299,8 +299,8 @@ class PostgresListener:
         """
         new = channels - self._channels
         with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
-            for name in new:
-                self._raw.execute(f'listen "{name}"')
+            if new:
+                self._raw.execute("; ".join(f'listen "{name}"' for name in sorted(new)))
         self._channels |= new
         if new:
             return set(new)

@@ -62,6 +62,7 @@ class SQLiteStore(Store):
 
     dialect = "sqlite"
     skips_locked = False
+    is_file = True
     prune_at_once = 100  # few: the file has a single write lock
 
     def __init__(
@@ -213,6 +214,15 @@ class SQLiteStore(Store):
         self._handler_pool.close()
         with suppress(_WriterBusy):  # a handler may keep a transaction open for ever
             self._exclusively(self._close_writer, CLOSE_WITHIN)
+
+    def state_of_file(self) -> object:
+        """Times and sizes of the file and of its log, which a commit changes."""
+        return None if self.path is None else (_state_of(self.path), _state_of(f"{self.path}-wal"))
+
+    def close_if_unused(self) -> None:
+        """Close the connections, unless something in this process waits for a change of the file."""
+        if not self.notifier.subscriptions:
+            self.close()
 
     def _close_writer(self) -> None:
         if self._writer is not None and not self._memory:
@@ -499,6 +509,14 @@ class SQLiteStore(Store):
 
 class _WriterBusy(Exception):
     """Another thread of this process writes."""
+
+
+def _state_of(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 class _QueuedFlow(Generic[R]):

@@ -6,7 +6,7 @@ run -> retry -> run_once -> drive -> the flow -> execute
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -76,6 +76,8 @@ class Store(ABC):
     where: str  # the URL without its password, for messages
     skips_locked: bool  # a claim skips rows that are locked
     is_remote = False  # a gateway runs the flows of a worker, and does the maintenance
+    is_file = False
+    schemas_at_once = 1  # by one statement of `run_each`
     prune_at_once: int  # rows deleted in one transaction: few, so that no claim waits for long
     quoted: str = ""  # the schema as it is written in statements
     clock: Clock | None = None  # None: the database's clock
@@ -146,6 +148,20 @@ class Store(ABC):
                 failures += 1
                 if not policy.wait(error, transient=False, failures=failures, started=started):
                     raise
+
+    def run_each(
+        self,
+        policy: RetryPolicy,
+        stores: Sequence[Store],
+        flow: Callable[P, Flow[R]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> list[R]:
+        """Run a flow of a single statement at each of several stores of the same database.
+
+        On PostgreSQL one statement does it. The flow must be one that can be repeated.
+        """
+        return [one.run_with(policy, flow, *args, **kwargs) for one in stores]
 
     @abstractmethod
     def run_once(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
@@ -276,6 +292,14 @@ class Store(ABC):
     def patient(self) -> Store:
         """This store for callers without a hurry: they wait a little for a connection in use before they open one."""
         return self
+
+    def state_of_file(self) -> object:
+        """A value that another program changes by a commit. None: there is no such value."""
+        return None
+
+    def close_if_unused(self) -> None:
+        """Close the connections that only an idle store keeps open, such as those to a file."""
+        return
 
     def leave_loop(self) -> None:
         """Close the connections of the running event loop, which is about to end."""

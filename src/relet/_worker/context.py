@@ -14,6 +14,7 @@ from .._system import System
 from .._tasks.task import Task
 from ..events import Events
 from .lease_table import LeaseTable
+from .loop_threads import LoopThreads
 from .meter import Meter
 from .reconnect import ReapGuard
 from .timers import Timers
@@ -38,7 +39,8 @@ class WorkerContext(Struct, frozen=True, kw_only=True):
 
     The three stores are the same database with separate connections. The threads of the worker use `store`, so that
     handlers cannot take their connections. Only the heartbeat uses `heartbeat_store`. Handlers use `handler_store`,
-    the store of the app, through their attempts. A simulation replaces `system`.
+    the store of the app, through their attempts. A simulation replaces `system`. The loops of tenants share threads:
+    `threads`, and `heartbeat_threads`, which renew leases and do nothing else.
     """
 
     worker: str
@@ -58,3 +60,5 @@ class WorkerContext(Struct, frozen=True, kw_only=True):
     timers: Timers
     system: System
     resources: Mapping[Any, Any]  # values by type, made before the first claim
+    threads: LoopThreads | None = None
+    heartbeat_threads: LoopThreads | None = None

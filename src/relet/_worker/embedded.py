@@ -15,7 +15,7 @@ import logging
 import os
 import signal
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from .._core.validate import Seconds
 from .._system import SYSTEM, Thread
@@ -38,7 +38,7 @@ class WorkerOptions(TypedDict, total=False):
     shutdown_timeout: Seconds
     poll_interval: Seconds
     rest: Seconds
-    tenants: Mapping[str, int] | None
+    tenants: Mapping[str, int] | Literal["all"] | None
     keep_finished: Seconds
     keep_payloads: Seconds | None
     keep_failed: Seconds

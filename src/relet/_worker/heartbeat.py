@@ -44,7 +44,7 @@ class Heartbeat:
         self._leases, self._events, self._worker = context.leases, context.events, context.worker
         self._lease = context.settings.lease  # seconds, for jobs whose task sets none
         self._system, self._now = context.system, context.system.monotonic
-        self.loop = Loop(context.system, "heartbeat", self.step)
+        self.loop = Loop(context.system, "heartbeat", self.step, context.heartbeat_threads)
         self._store = store.stopped_by(self.loop.stopping)
         self._shared = shared.stopped_by(self.loop.stopping)
         self._interval = self._lease / BEATS_PER_LEASE  # between two renewals, as of the last step

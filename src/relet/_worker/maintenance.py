@@ -50,7 +50,7 @@ class Maintenance:
         self._check_every = min(CHECK_EVERY, context.settings.poll_interval)
         self.on_queued: Callable[[], None] = lambda: None  # called while jobs are queued, after each check
         self._system, self._now = context.system, context.system.monotonic
-        self.loop = Loop(context.system, "maintenance", self.step)
+        self.loop = Loop(context.system, "maintenance", self.step, context.threads)
         self._reconnecting = store
         self._store = store.stopped_by(self.loop.stopping)
         self.pruner = Pruner(context, store)
@@ -62,6 +62,7 @@ class Maintenance:
         self._checked_at = 0.0
         self._read_queued_at = 0.0
         self._has_leases = False  # the store has leases, as of the last check
+        self._work: flows.WorkAhead | None = None  # of the last check
         self._due: dict[Callable[[], float], float] = {  # each function returns the seconds until it is due again
             self.pulse: 0.0,
             self.declare: 0.0,
@@ -75,6 +76,11 @@ class Maintenance:
         """Keep a pulse for leases of other lengths than this worker's: they are renewed by way of this process."""
         self._gap = lease.pulse_gap(shortest)
         self._grace = max(longest / BEATS_PER_LEASE, MIN_GRACE)
+
+    def skip_rare_work(self) -> None:
+        """Leave work that is due once, or seldom, to later sessions. Called before the loop starts."""
+        rare = {self.declare: math.inf, self.partitions: PARTITIONS_EVERY, self.find_ready_groups: READY_EVERY}
+        self._due |= {work: self._now() + wait for work, wait in rare.items()}
 
     def listening(self, key: int) -> AbstractContextManager[object]:
         """Within the block, check when the subscribers with this key are notified that jobs have changed."""
@@ -112,6 +118,7 @@ class Maintenance:
         began = self._now()
         reads_queued = began >= self._read_queued_at
         work = self._store.run(flows.work_ahead, self._tasks, without=self._unreadable, queued=reads_queued)
+        self._work = work
         if self._now() - began > SLOW_CHECK:
             self._read_queued_at = began + READ_QUEUED_AGAIN
         if work.leased and not self._has_leases:
@@ -210,6 +217,18 @@ class Maintenance:
             )
             return PARTITIONS_AGAIN
         return PARTITIONS_EVERY
+
+    def has_no_work_for(self, seconds: float) -> bool:
+        """Whether the last check has found nothing to do, and nothing that is due soon."""
+        work = self._work
+        if work is None or work.leased or work.queued or work.nudged or self._unfinished:
+            return False
+        return all(due is None or due > seconds for due in (work.next_due, work.next_tick))
+
+    @property
+    def _unfinished(self) -> bool:
+        """Whether work is left that a session does once, or a round of pruning."""
+        return self.pruner.is_pruning or any(moment == 0.0 for moment in self._due.values())
 
     # For `until_idle`
 

@@ -93,6 +93,10 @@ class Meter:
             outcomes = self._of(queue).outcomes
             outcomes[AttemptOutcome.LOST] = outcomes.get(AttemptOutcome.LOST, 0) + 1
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._queues
+
     def take(self) -> list[Count]:
         with self._lock:
             queues, self._queues = self._queues, {}

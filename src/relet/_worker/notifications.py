@@ -37,15 +37,17 @@ class Notifications:
         self._was_notified = False  # and no claim has been sent since
         self.has_asked = False  # to be notified by other processes
         self._has_ended = False
+        self._wake: Callable[[], None] = lambda: None
 
     def subscribe(self, wake: Callable[[], None]) -> AbstractContextManager[object]:
         """Call `wake` when there may be jobs, from any thread."""
+        self._wake = wake
+        return self._notifier.subscribe("queued", "jobs", wake=self.notified, key=self.key)
 
-        def notified() -> None:
-            self._was_notified = True
-            wake()
-
-        return self._notifier.subscribe("queued", "jobs", wake=notified, key=self.key)
+    def notified(self) -> None:
+        """A notification has come."""
+        self._was_notified = True
+        self._wake()
 
     @property
     def is_due(self) -> bool:

@@ -52,7 +52,7 @@ class Producer:
     ) -> None:
         self._context, self._settler, self._quarantine = context, settler, quarantine
         self._system, self._now = context.system, context.system.monotonic
-        self.loop = Loop(context.system, "producer", self.step)
+        self.loop = Loop(context.system, "producer", self.step, context.threads)
         self._eager, self._patient = (one.stopped_by(self.loop.stopping) for one in (store, shared))
         self._store = self._eager
         self.slots = Slots(context, settler, slots, start)

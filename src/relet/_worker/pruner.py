@@ -17,16 +17,22 @@ KEY_STEPS = 20  # transactions that check unique keys in each round
 class Pruner:
     def __init__(self, context: WorkerContext, store: ReconnectingStore) -> None:
         self._settings, self._system = context.settings, context.system
-        self.loop = Loop(context.system, "pruner", self.step)
+        self.loop = Loop(context.system, "pruner", self.step, context.threads)
         self._store = store.stopped_by(self.loop.stopping)
         self._next_key = ""
         self._round: Iterator[object] = iter(())
+        self.is_pruning = False
+
+    def begin_round(self) -> None:
+        """Have the first step begin a round. Called before the loop starts."""
+        self._round, self.is_pruning = self._prune(), True
 
     def step(self) -> float:
         """Run one transaction of the current round. After the last one, wait for the next round."""
         for _ in self._round:
+            self.is_pruning = True
             return PAUSE
-        self._round = self._prune()
+        self._round, self.is_pruning = self._prune(), False
         return PRUNE_EVERY * self._system.uniform(0.5, 1.5)
 
     def prune(self) -> None:

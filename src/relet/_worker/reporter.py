@@ -26,14 +26,11 @@ SAMPLE_EVERY = 60.0
 SIGN_OFF_WITHIN = 1.0  # seconds, so that the worker stops even if the database is down
 
 
-def worker_facts(context: WorkerContext, slots: int) -> WorkerFacts:
-    """The description of a worker that is stored in its row, and stays the same while it runs.
-
-    Without slots it runs no tasks: it is a gateway.
-    """
+def worker_facts(context: WorkerContext, slots: int, every: float = REPORT_EVERY) -> WorkerFacts:
+    """The description of a worker that is stored in its row. Without slots it runs no tasks: it is a gateway."""
     queues = None if context.settings.queues is None else tuple(sorted(context.settings.queues))
     host, pid, tasks = socket.gethostname(), os.getpid(), tuple(sorted(context.tasks)) if slots else ()
-    return WorkerFacts(context.worker, host, pid, queues, slots, tasks, context.settings.lease, __version__)
+    return WorkerFacts(context.worker, host, pid, queues, slots, tasks, context.settings.lease, __version__, every)
 
 
 class Reporter:
@@ -42,7 +39,7 @@ class Reporter:
     ) -> None:
         self._context = context
         self._system = context.system
-        self.loop = Loop(context.system, "reporter", self.step)
+        self.loop = Loop(context.system, "reporter", self.step, context.threads)
         self._store = store.stopped_by(self.loop.stopping)
         self._facts, self._running = worker_facts(context, slots), running
         self._sample_at = 0.0
@@ -66,10 +63,11 @@ class Reporter:
 
     def sign_off(self, give_up: float) -> None:
         """Remove the worker's row. Returns at `give_up` at the latest."""
-        thread = self._system.spawn("sign-off", self._sign_off)
+        thread = self._system.spawn("sign-off", self.forget_worker)
         thread.join(max(give_up - self._system.monotonic(), SIGN_OFF_WITHIN))
 
-    def _sign_off(self) -> None:
+    def forget_worker(self) -> None:
+        """Store the last counts, and remove the worker's row."""
         store, policy = self._context.store, RetryFor(SIGN_OFF_WITHIN)
         try:
             store.run_with(policy, worker_reports.report, *self._report(0, True))

@@ -27,6 +27,7 @@ from .settler import Settler
 log = logging.getLogger("relet.worker")
 
 END_WITHIN = 1.0  # seconds to withdraw the request for notifications
+SOON = 1.0  # seconds: a session is not closed for so short a time
 CHECK_EVERY = 0.005  # seconds between two checks whether claims have found nothing
 
 
@@ -36,8 +37,8 @@ class StoreSession:
     def __init__(
         self, context: WorkerContext, quarantine: Quarantine, slots: int, start: Callable[[Execution], object]
     ) -> None:
-        self._context, self._now = context, context.system.monotonic
-        outages = Outages(context.worker, context.tenant, context.events, context.system)
+        self._context, self._now, self._quarantine = context, context.system.monotonic, quarantine
+        self._outages = outages = Outages(context.worker, context.tenant, context.events, context.system)
         never = context.system.event()
         store, shared, heartbeat_store = (
             ReconnectingStore(one, outages, context.guard, never)
@@ -80,7 +81,7 @@ class StoreSession:
             try:
                 self._context.store.reach()
                 then(self._context.store)
-                self.declare_limits()
+                declare_limits(self._context)
             except (StoreUnavailable, StoreBusy) as error:
                 if not failures:
                     log.warning("Cannot reach the database, waiting for it: %s", error)
@@ -92,14 +93,9 @@ class StoreSession:
                     log.info("Reached the database after %.1f s", self._now() - since)
                 return
 
-    def declare_limits(self) -> None:
-        """Store the limits that the app declares: before the first claim, which must keep them."""
-        if self._context.limits:
-            self._context.store.run(control.declare_limits, self._context.limits)
-
-    def queue_names(self) -> set[str]:
-        """The queues that have live jobs or settings."""
-        return {one.queue for one in self._context.store.run(inspect.queues)}
+    @property
+    def store(self) -> Store:
+        return self._context.store
 
     def start(self) -> None:
         self._is_started = True
@@ -110,11 +106,39 @@ class StoreSession:
         for producer in self.producers:
             producer.start()
 
-    def drain(self) -> None:
-        """Stop claiming."""
-        self.reporter.is_stopping = True
+    def notified(self) -> None:
+        """A notification for this store has come by another subscription than that of a producer."""
+        self.maintenance.loop.wake()
+        for producer in self.producers:
+            producer.notifications.notified()
+
+    def is_quiet(self, seconds: float) -> bool:
+        """Whether there is nothing to do, there was nothing for so many seconds, and nothing is due soon."""
+        is_idle = self.has_been_idle_for(seconds) and self.maintenance.has_no_work_for(SOON + seconds)
+        return is_idle and self._context.meter.is_empty and self._quarantine.owner not in self.producers
+
+    def is_away_for(self, seconds: float) -> bool:
+        """Whether the store could not be reached for so many seconds."""
+        since = self._outages.since
+        return since is not None and self._now() - since >= seconds
+
+    def stop_claiming(self, *, worker_stops: bool = False) -> None:
+        self.reporter.is_stopping = worker_stops
         for producer in self.producers:
             producer.stop()
+
+    def loops_ended(self) -> bool:
+        """Stop all loops, which share threads with others. Returns whether they have ended."""
+        self.stop_loops()
+        return all(loop.has_ended for loop in self._loops)
+
+    def leave(self) -> None:
+        """Withdraw the requests for notifications. The connections stay open: others use them."""
+        self._end_notifications()
+
+    def drain(self) -> None:
+        """Stop claiming, and withdraw the requests for notifications."""
+        self.stop_claiming(worker_stops=True)
         if self._ending is None and any(producer.notifications.has_asked for producer in self.producers):
             self._ending = self._context.system.spawn("end of notifications", self._end_notifications)
 
@@ -163,6 +187,9 @@ class StoreSession:
 
     def stop(self) -> None:
         self.drain()
+        self.stop_loops()
+
+    def stop_loops(self) -> None:
         self.settler.loop.stop()
         self.heartbeat.stop()
         self.maintenance.stop()
@@ -171,8 +198,7 @@ class StoreSession:
 
     def close(self, give_up: float) -> None:
         """Close the connections once no loop uses them, at `give_up` at the latest."""
-        for loop in self._loops:
-            loop.join(max(give_up - self._now(), 0.0))
+        self.join(give_up)
         if self._ending is not None:
             self._ending.join(max(give_up - self._now(), 0.0))
         if self._is_started:
@@ -183,10 +209,26 @@ class StoreSession:
         if self._context.handler_store.is_remote:
             self._context.handler_store.close()
 
+    def join(self, give_up: float) -> None:
+        """Wait until no loop uses the connections, until `give_up` at the latest."""
+        for loop in self._loops:
+            loop.join(max(give_up - self._now(), 0.0))
+
     @property
     def _loops(self) -> list[Loop]:
         own = [self.settler.loop, self.heartbeat.loop, self.maintenance.loop, self.maintenance.pruner.loop]
         return [*own, self.reporter.loop, *(producer.loop for producer in self.producers)]
+
+
+def declare_limits(context: WorkerContext) -> None:
+    """Store the limits that the app declares: before the first claim, which must keep them."""
+    if context.limits:
+        context.store.run(control.declare_limits, context.limits)
+
+
+def queue_names(store: Store) -> set[str]:
+    """The queues that have live jobs or settings."""
+    return {one.queue for one in store.run(inspect.queues)}
 
 
 def slots_by_queues(queues: Queues | None, slots: int) -> list[tuple[list[str] | None, int]]:

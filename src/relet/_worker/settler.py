@@ -53,7 +53,7 @@ class Settler:
     def __init__(self, context: WorkerContext, store: ReconnectingStore) -> None:
         self._context, self._leases, self._events = context, context.leases, context.events
         self._system, self._now = context.system, context.system.monotonic
-        self.loop = Loop(context.system, "settler", self.step)
+        self.loop = Loop(context.system, "settler", self.step, context.threads)
         self._store = store.stopped_by(self.loop.stopping)
         self._waiting: deque[Item] = deque()
         self._open: list[Item] = []  # the handler completed the job in a transaction that is still open

@@ -17,6 +17,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Literal
 
 from .._client.backup import pause_if_restored
 from .._client.client import Client
@@ -39,14 +40,16 @@ from .executors import InThreads, OnLoop
 from .garbage import frozen_heap
 from .heartbeat import BEATS_PER_LEASE
 from .lease_table import LeaseTable
+from .loop_threads import LoopThreads
 from .meter import Meter
 from .processes import CLOSE_TIMEOUT, InProcesses, check_process
 from .quarantine import Quarantine
-from .reconnect import MIN_GRACE, ReapGuard
+from .reconnect import MIN_GRACE, Outages, ReapGuard
 from .resources import WorkerResources
 from .rss import is_measured, resident_bytes
-from .session import StoreSession, slots_by_queues
+from .session import StoreSession, declare_limits, queue_names, slots_by_queues
 from .signals import stop_on_signals
+from .tenants import Tenants
 from .timers import Timers
 
 log = logging.getLogger("relet.worker")
@@ -58,6 +61,7 @@ HURRIED_ABORT_TIMEOUT = 0.3  # the same after `stop` was called twice
 JOIN_TIMEOUT = 1.0  # seconds that threads have to end
 FLUSH_TIMEOUT = 2.0  # seconds to store the last outcomes
 MAX_CONNECTIONS = 30
+TENANT_CONNECTIONS = 7, 2  # that all tenants share, however many there are, and those of their heartbeats
 CHILD_STARTS_WITHIN = 30.0  # seconds that a child process has to start, which do not count against a timeout
 IDLE_FOR = 0.2  # seconds: a job that is due within them counts as due now
 IDLE_WITHIN = 5.0  # seconds to wait for due jobs that are locked
@@ -77,7 +81,8 @@ class Worker:
     `concurrency`: slots that all other queues share. `lease`: seconds that a job is held without renewal, unless its
     task has a lease. `shutdown_timeout`: seconds that running jobs have to end after `stop`. `poll_interval`: seconds
     between two claims while no notification comes. `rest`: seconds that a slot rests between two jobs. `tenants`: slots
-    by tenant, in place of `concurrency`. `max_jobs`, `max_rss`: stop after so many jobs, or at so many MiB of memory.
+    by tenant, in place of `concurrency`; or "all": every tenant that has been migrated, now or later, has `concurrency`
+    slots. `max_jobs`, `max_rss`: stop after so many jobs, or at so many MiB of memory.
     `keep_finished`, `keep_failed`: seconds until jobs that ended are deleted. `keep_payloads`: seconds until jobs that
     succeeded or were cancelled lose their payloads and results, while their history stays (None: with the job). `name`:
     how its id begins, by default with the name of the host. `gateway`: the URL of a gateway, or several, by which it
@@ -95,7 +100,7 @@ class Worker:
         shutdown_timeout: Seconds = 300.0,
         poll_interval: Seconds = 1.0,
         rest: Seconds = 0.0,
-        tenants: Mapping[str, int] | None = None,
+        tenants: Mapping[str, int] | Literal["all"] | None = None,
         max_jobs: int | None = None,
         max_rss: int | None = None,
         keep_finished: Seconds = 7 * DAY,
@@ -131,19 +136,15 @@ class Worker:
         )
         slots_by_queues(queues, 1)
         app._check_limits()
-        self._slots: dict[str | None, int] = {None: validate.integer("concurrency", concurrency, 1, 10_000)}
-        if tenants is not None:
-            if not tenants:
-                raise InvalidInput("tenants must be names with slots, as in {'acme': 4}; there are none")
-            self._slots = {
-                validate.schema(tenant): validate.integer(f"the slots of tenant {tenant}", number, 1, 10_000)
-                for tenant, number in tenants.items()
-            }
+        self._slots = validate.integer("concurrency", concurrency, 1, 10_000)
+        self._serves_tenants = tenants is not None
+        self._slots_by_tenant = None if tenants is None else _slots_by_tenant(tenants)
         self._gateways = None if gateway is None else _gateways(gateway, gateway_token, tenants)
         self._system: System = SYSTEM
         self._now = self._system.monotonic
         self._timers = Timers(self._system)
-        self._sessions: list[StoreSession] = []
+        self._session: StoreSession | None = None
+        self._tenants: Tenants | None = None
         self._started = 0
         self._stops = 0
         self._stopping = self._system.event()
@@ -182,7 +183,7 @@ class Worker:
             await self._wait_for(over)
         finally:
             self.returned.set()
-            for tenant in self._slots if self._gateways is None else ():
+            for tenant in self.tenants if self._gateways is None else ():
                 self._app._store(tenant).leave_loop()
         if self._failure is not None:
             raise self._failure
@@ -222,7 +223,29 @@ class Worker:
     @property
     def tenants(self) -> list[str | None]:
         """The tenants whose jobs it runs; None is the store of the app itself."""
-        return list(self._slots)
+        if self._tenants is not None:
+            return [*self._tenants.names()]
+        return [*(self._slots_by_tenant or ())] if self._serves_tenants else [None]
+
+    def add_tenant(self, name: str, slots: int) -> None:
+        """Serve another tenant, from any thread. Only a worker that serves tenants can."""
+        self._running_tenants().add(validate.schema(name), validate.integer("slots", slots, 1, 10_000))
+
+    def remove_tenant(self, name: str) -> None:
+        """Serve a tenant no longer. Its running jobs end first."""
+        self._running_tenants().remove(validate.schema(name))
+
+    def _running_tenants(self) -> Tenants:
+        if self._tenants is None:
+            raise InvalidInput("this worker serves no tenants, or does not run: pass tenants= and start it first")
+        return self._tenants
+
+    @property
+    def _sessions(self) -> list[StoreSession]:
+        """The sessions that are open: of its store, or of the tenants that may have work."""
+        if self._tenants is not None:
+            return self._tenants.sessions()
+        return [] if self._session is None else [self._session]
 
     @property
     def is_stuck(self) -> bool:
@@ -233,7 +256,7 @@ class Worker:
         """Start, work, drain and close, in a thread that no handler can block."""
         try:
             with frozen_heap():  # before the first claim: a full collection stops all threads
-                self._start()
+                self._start(until_idle)
                 self._supervise(until_idle)
                 self._drain()
         except BaseException as error:
@@ -256,6 +279,8 @@ class Worker:
     def _is_idle(self) -> bool:
         """Whether claims have found nothing for a while, and a query confirms it: the machine may just be slow."""
         sessions = self._sessions
+        if self._tenants is not None and not self._tenants.are_open:
+            return False
         if not all(session.has_been_idle_for(IDLE_FOR) for session in sessions):
             return False
         return all(self._has_nothing_left(session) for session in sessions)
@@ -267,22 +292,29 @@ class Worker:
             wait += max(self._settings.lease / BEATS_PER_LEASE, MIN_GRACE)
         return session.has_been_idle_for(wait) or session.has_nothing_left(self._stopping)
 
-    def _start(self) -> None:
+    def _start(self, until_idle: bool) -> None:
         quarantine = Quarantine(self._system)
-        self._sessions = self._open_sessions(quarantine)
-        quarantine.producers = [producer for session in self._sessions for producer in session.producers]
-        for session in self._sessions:
+        if self._serves_tenants:
+            self._tenants = self._make_tenants(quarantine, may_sleep=not until_idle)
+            self._make_resources()
+            self._tenants.start(self._stopping, self._on_ready)
+        else:
+            self._session = session = StoreSession(self._context(None), quarantine, self._slots, self._begin)
+            quarantine.producers = list(session.producers)
             session.reach(self._stopping, self._pause_if_restored, self._on_ready)
-        if not self._stopping.is_set():
-            self._resources.start(_resources_of(self._app))
+            self._make_resources()
         if self._stopping.is_set():
             return
-        for session in self._sessions:
-            session.start()
-        slots = sum(session.slots for session in self._sessions)
+        if self._session is not None:
+            self._session.start()
+        slots = self._tenants.slots if self._tenants is not None else sum(one.slots for one in self._sessions)
         self._log_started(slots)
         self._app.events.emit(WorkerStarted(worker=self.id, slots=slots))
         self._on_ready()
+
+    def _make_resources(self) -> None:
+        if not self._stopping.is_set():
+            self._resources.start(_resources_of(self._app))
 
     def _pause_if_restored(self, store: Store) -> None:
         """Start no job of a store that was restored from a dump, until an operator resumes its queues."""
@@ -295,7 +327,7 @@ class Worker:
 
     def _log_started(self, slots: int) -> None:
         worker, lease = {"worker": self.id}, duration(self._settings.lease)
-        where = self._sessions[0].where
+        where = self._app._store().where if self._session is None else self._session.where
         log.info("Worker %s started: %d slots, lease %s, %s", self.id, slots, lease, where, extra=worker)
         queues = "all queues" if self._settings.queues is None else f"queues {', '.join(self._settings.queues)}"
         log.info("Serving %s; tasks: %s", queues, listed(sorted(self._app.tasks), NAMED_AT_START), extra=worker)
@@ -307,7 +339,8 @@ class Worker:
     def _warn_of_unused(self, queues: list[str], known: set[str]) -> None:
         """Warn of queues that neither a task nor a job uses: their names may be misspelled."""
         try:
-            known = known.union(*(session.queue_names() for session in self._sessions))
+            stores = self._tenants.stores() if self._tenants is not None else [one.store for one in self._sessions]
+            known = known.union(*(queue_names(store) for store in stores))
         except StoreError:  # claims report it
             return
         for queue in queues:
@@ -317,37 +350,68 @@ class Worker:
                 text = "Queue %s has no jobs, and no task of this app uses it. %s"
                 log.warning(text, queue, hint, extra={"worker": self.id})
 
-    def _open_sessions(self, quarantine: Quarantine) -> list[StoreSession]:
-        """Open a session for each tenant. All sessions share the worker's connections, which handlers cannot use.
+    def _make_tenants(self, quarantine: Quarantine, *, may_sleep: bool) -> Tenants:
+        app, settings = self._app, self._settings
+        outages = Outages(self.id, None, app.events, self._system)
+        return Tenants(
+            self._system, self._slots_by_tenant, self._slots, app._store().tenants, self._tenant_context(),
+            partial(self._open_session, quarantine), self._prepare, quarantine, outages,
+            worker=self.id, queues=None if settings.queues is None else list(settings.queues),
+            tasks=app._tasks_by_any_name, poll_interval=settings.poll_interval, may_sleep=may_sleep,
+        )  # fmt: skip
 
-        The heartbeats have separate ones, so that no other thread can delay them.
+    def _open_session(self, quarantine: Quarantine, context: WorkerContext, slots: int) -> StoreSession:
+        return StoreSession(context, quarantine, slots, self._begin)
+
+    def _prepare(self, context: WorkerContext) -> None:
+        """Before the first claim of a tenant."""
+        self._pause_if_restored(context.store)
+        declare_limits(context)
+
+    def _tenant_context(self) -> Callable[[str, LoopThreads, LoopThreads], WorkerContext]:
+        """Makes the contexts of tenants, which share the worker's connections."""
+        like: list[WorkerContext] = []
+
+        def make(tenant: str, threads: LoopThreads, heartbeat_threads: LoopThreads) -> WorkerContext:
+            made = self._context(tenant, *like, threads=threads, heartbeat_threads=heartbeat_threads)
+            like[:] = [made]
+            return made
+
+        return make
+
+    def _context(
+        self,
+        tenant: str | None,
+        like: WorkerContext | None = None,
+        *,
+        threads: LoopThreads | None = None,
+        heartbeat_threads: LoopThreads | None = None,
+    ) -> WorkerContext:
+        """The context of the session at one store. With `like`, it shares the connections of another one.
+
+        The worker has its own connections, which handlers cannot use. The heartbeats have separate ones, so that no
+        other thread can delay them.
         """
-        store = heartbeat_store = None
-        sessions = []
-        for tenant, slots in self._slots.items():
-            handler_store = self._handler_store(tenant, slots)
-            store = handler_store.with_own_connections(self._connections, like=store)
-            silence = self._settings.lease / BEATS_PER_LEASE
-            heartbeat_store = handler_store.with_own_connections(
-                len(self._slots), like=heartbeat_store, timeout=silence
-            )
-            context = WorkerContext(
-                worker=self.id, tenant=tenant, settings=self._settings, tasks=self._app._tasks_by_any_name,
-                schedules=self._app.schedules, limits=self._app.limits, codecs=self._app.codecs,
-                events=self._app.events, store=store,
-                heartbeat_store=heartbeat_store, handler_store=handler_store,
-                leases=LeaseTable(self.id, self._app.events), meter=Meter(self._system),
-                guard=ReapGuard(self._system), timers=self._timers, system=self._system,
-                resources=self._resources.by_kind,
-            )  # fmt: skip
-            sessions.append(StoreSession(context, quarantine, slots, self._begin))
-        return sessions
+        handler_store = self._handler_store(tenant)
+        silence = self._settings.lease / BEATS_PER_LEASE
+        connections, heartbeats = (self._connections, 1) if tenant is None else TENANT_CONNECTIONS
+        others = (like.store, like.heartbeat_store) if like is not None else (None, None)
+        store = handler_store.with_own_connections(connections, like=others[0])
+        heartbeat_store = handler_store.with_own_connections(heartbeats, like=others[1], timeout=silence)
+        return WorkerContext(
+            worker=self.id, tenant=tenant, settings=self._settings, tasks=self._app._tasks_by_any_name,
+            schedules=self._app.schedules, limits=self._app.limits, codecs=self._app.codecs,
+            events=self._app.events, store=store, heartbeat_store=heartbeat_store, handler_store=handler_store,
+            leases=LeaseTable(self.id, self._app.events), meter=Meter(self._system),
+            guard=ReapGuard(self._system), timers=self._timers, system=self._system,
+            resources=self._resources.by_kind, threads=threads, heartbeat_threads=heartbeat_threads,
+        )  # fmt: skip
 
-    def _handler_store(self, tenant: str | None, slots: int) -> Store:
+    def _handler_store(self, tenant: str | None) -> Store:
         """The store that handlers use through their attempts: the app's, or one behind a gateway."""
         if self._gateways is None:
             return self._app._store(tenant)
-        by_queues = slots_by_queues(self._settings.queues, slots)
+        by_queues = slots_by_queues(self._settings.queues, self._slots)
         session = Session(
             self._gateways, self.id, serves_all=self._settings.queues is None,
             slots=sum(number for _, number in by_queues), producers=len(by_queues),
@@ -359,7 +423,7 @@ class Worker:
     def _connections(self) -> int:
         """The size of the pool: a connection for each thread that may need one, up to MAX_CONNECTIONS."""
         producers = len(slots_by_queues(self._settings.queues, 1))
-        return min((producers + 5) * len(self._slots), MAX_CONNECTIONS)
+        return min(producers + 5, MAX_CONNECTIONS)
 
     def _begin(self, run: Execution, here: object = None) -> bool:
         """Start an execution that has a slot. True if the calling executor, `here`, is to run it itself."""
@@ -424,8 +488,10 @@ class Worker:
     def _drain(self) -> None:
         """Stop claiming. Jobs that still run after `shutdown_timeout` are aborted and released."""
         self._app.events.emit(WorkerStopping(worker=self.id))
-        for session in self._sessions:
-            session.drain()
+        if self._tenants is not None:
+            self._tenants.drain(self._now() + JOIN_TIMEOUT)
+        if self._session is not None:
+            self._session.drain()
         self._in_batches.hurry()
         self._log_stopping()
         self._wait_for_claims()
@@ -475,11 +541,12 @@ class Worker:
             self._system.sleep(0.01)
 
     def _close(self) -> None:
-        for session in self._sessions:
-            session.stop()
         give_up = self._now() + JOIN_TIMEOUT
-        for session in self._sessions:
-            session.close(give_up)
+        if self._session is not None:
+            self._session.stop()
+            self._session.close(give_up)
+        if self._tenants is not None:
+            self._tenants.close(give_up)
         self._timers.stop()
         self._in_processes.close()
         self._close_resources()
@@ -493,6 +560,18 @@ class Worker:
         while self._app._resources and self.is_stuck and self._now() < give_up and not self._hurrying.is_set():
             self._system.sleep(0.01)
         self._resources.close(CLOSE_TIMEOUT, HURRIED_ABORT_TIMEOUT)
+
+
+def _slots_by_tenant(tenants: Mapping[str, int] | Literal["all"]) -> dict[str, int] | None:
+    """The slots of each tenant; None: all tenants are served."""
+    if tenants == "all":
+        return None
+    if not tenants or not isinstance(tenants, Mapping):
+        raise InvalidInput(f"tenants must be names with slots, as in {{'acme': 4}}, or \"all\"; not {tenants!r}")
+    return {
+        validate.schema(tenant): validate.integer(f"the slots of tenant {tenant}", number, 1, 10_000)
+        for tenant, number in tenants.items()
+    }
 
 
 def _gateways(urls: str | Sequence[str], token: str | None, tenants: object) -> Gateways:

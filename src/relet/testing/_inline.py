@@ -21,7 +21,7 @@ from .._worker.meter import Meter
 from .._worker.quarantine import Quarantine
 from .._worker.reconnect import ReapGuard
 from .._worker.resources import ResourceValues, RunAsync
-from .._worker.session import StoreSession
+from .._worker.session import StoreSession, declare_limits
 from .._worker.timers import Timers
 from ..app import App
 from ..errors import Suspended
@@ -93,7 +93,7 @@ class InlineWorker:
         """Do what is due: reap expired leases, promote jobs, enqueue the jobs of schedules."""
         session, store = self._session, self._context.store
         if declares:
-            session.declare_limits()
+            declare_limits(self._context)
             session.maintenance.declare()
         store.run(maintenance.record_pulse, grace=GRACE, every=0.0)
         while True:

@@ -7,7 +7,7 @@
 
 _shtab_relet_subparsers=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web gateway doctor prune erase migrate backup restored completion bench torture demo)
 
-_shtab_relet_worker_option_strings=(-h --help -q --queue -c --concurrency --processes --lease --shutdown-timeout --poll-interval --rest --tenant --gateway --max-jobs --max-rss --until-idle --reload --log-level --log-format)
+_shtab_relet_worker_option_strings=(-h --help -q --queue -c --concurrency --processes --lease --shutdown-timeout --poll-interval --rest --tenant --all-tenants --gateway --max-jobs --max-rss --until-idle --reload --log-level --log-format)
 _shtab_relet_enqueue_option_strings=(-h --help --tenant --json --arg --payload --file --queue --priority --delay --run-at --start-by --target --group --tag --unique --unique-for --replace --depends-on --id --max-attempts --backoff --timeout --on-expired --on-failure --on-dependency-failure)
 _shtab_relet_jobs_option_strings=(-h --help --tenant --json --state --queue --task --target --group --unique --tag --payload --worker --error --since --until --limit --cursor --all --yes -y --chain --dependents --result --arg --timeout)
 _shtab_relet_explain_option_strings=(-h --help --tenant --json)
@@ -79,6 +79,7 @@ _shtab_relet_pos_0_choices=(worker enqueue jobs explain run queues workers check
 
 _shtab_relet_worker__h_nargs=0
 _shtab_relet_worker___help_nargs=0
+_shtab_relet_worker___all_tenants_nargs=0
 _shtab_relet_worker___until_idle_nargs=0
 _shtab_relet_worker___reload_nargs=0
 _shtab_relet_enqueue__h_nargs=0

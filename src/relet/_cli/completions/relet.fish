@@ -76,6 +76,7 @@ complete -c relet -n '_shtab_relet_using worker' -l shutdown-timeout -x -d 'seco
 complete -c relet -n '_shtab_relet_using worker' -l poll-interval -x -d 'seconds between polls without notifications (default 1)'
 complete -c relet -n '_shtab_relet_using worker' -l rest -x -d 'seconds that a slot pauses between two jobs (default 0)'
 complete -c relet -n '_shtab_relet_using worker' -l tenant -x -d 'serve this tenant with SLOTS slots; repeatable'
+complete -c relet -n '_shtab_relet_using worker' -l all-tenants -d 'serve every tenant that has been migrated, now or later, each with --concurrency slots'
 complete -c relet -n '_shtab_relet_using worker' -l gateway -x -d 'reach the store through this gateway, with the token in RELET_GATEWAY_TOKEN; repeatable: the next serves when one fails'
 complete -c relet -n '_shtab_relet_using worker' -l max-jobs -x -d 'replace a process after N jobs'
 complete -c relet -n '_shtab_relet_using worker' -l max-rss -x -d 'replace a process that uses more memory than this'

@@ -86,12 +86,22 @@ def request_notifications(
     `key`: of its channels; None: no notification reaches it, so that only its own process can wake it. `queues`: None:
     all.
     """
+    if key is not None:
+        yield from sleep(seconds, key, queues, tasks)
+    yield from arm(seconds)
+
+
+def sleep(seconds: float, key: int, queues: Sequence[str] | None, tasks: Iterable[str]) -> Flow[None]:
+    """Store which jobs wake the worker whose channels have this key."""
     which = None if queues is None else sorted(queues)
     known = sorted(tasks)
-    yield write(
-        "maintenance/request_notifications",
-        seconds=seconds, key=key, kind=_kind_of(which, known), queues=which, tasks=known,
-    )  # fmt: skip
+    kind = _kind_of(which, known)
+    yield write("maintenance/sleep", seconds=seconds, key=key, kind=kind, queues=which, tasks=known)
+
+
+def arm(seconds: float) -> Flow[None]:
+    """Have producers notify for this many seconds."""
+    yield write("maintenance/arm", seconds=seconds)
 
 
 def pass_on(

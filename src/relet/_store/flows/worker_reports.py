@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..._core.worker import WorkerFacts
 from ..query import BEGIN, Flow, as_json, write
@@ -14,10 +15,17 @@ def report(id: str, facts: WorkerFacts, running: int, stopping: bool, counts: Se
     """Store a worker's report, and add its counts. A repeated report (same id) is counted once."""
     if counts:
         yield BEGIN
-    about = as_json(facts)
-    row = {"name": facts.name, "host": facts.host, "pid": facts.pid, "running": running, "stopping": stopping}
-    if (yield write("stats/upsert_worker", **row, report=id, about=about)):
+    if (yield write("stats/upsert_worker", **_row(facts), running=running, stopping=stopping, report=id)):
         yield from stats.add(counts)
+
+
+def _row(facts: WorkerFacts) -> dict[str, Any]:
+    return {"name": facts.name, "host": facts.host, "pid": facts.pid, "about": as_json(facts)}
+
+
+def stay(id: str, facts: WorkerFacts) -> Flow[None]:
+    """Report that a worker without jobs is still there."""
+    yield write("stats/upsert_worker", **_row(facts), running=0, stopping=False, report=id)
 
 
 def forget(name: str) -> Flow[None]:

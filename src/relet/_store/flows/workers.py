@@ -9,7 +9,8 @@ from ..._core.worker import WorkerInfo
 from ..query import Flow, Row, read, read_only
 from . import mapping
 
-LOST_AFTER = 15.0  # seconds without a report: three were missed
+LOST_AFTER = 15.0  # seconds without a report, at least
+MISSED = 3  # reports: then a worker is lost
 
 
 @read_only
@@ -26,6 +27,7 @@ class _Facts(Struct):
     tasks: tuple[str, ...] = ()
     lease: float = 0.0
     version: str = "unknown"
+    every: float = 0.0
 
 
 def _worker(row: Row) -> WorkerInfo:
@@ -44,5 +46,5 @@ def _worker(row: Row) -> WorkerInfo:
         stopping=bool(stopping),
         started_at=utc(started),
         seen_at=utc(seen),
-        lost=silent > LOST_AFTER,
+        lost=silent > max(LOST_AFTER, MISSED * facts.every),
     )

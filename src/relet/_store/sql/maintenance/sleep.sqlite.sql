@@ -1,0 +1,2 @@
+-- Nothing to do: sleeping workers watch the file itself.
+select 1 where false;
