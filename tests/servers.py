@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import psycopg
@@ -94,6 +95,11 @@ class Server:
         """Does not wait long for a lock: a test forgot the connection that has it."""
         self.execute("set lock_timeout = '10s'", f'drop schema if exists "{schema}" cascade')
 
+    def value(self, query: str) -> Any:
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            row = connection.execute(query.encode()).fetchone()
+        return row and row[0]
+
     def execute(self, *statements: str) -> None:
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             for statement in statements:
@@ -134,6 +140,28 @@ class PrivateServer(Server):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
+    def promote(self) -> float:
+        """Returns when it was asked to."""
+        asked = time.monotonic()
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            if connection.execute("select pg_promote()").fetchone() != (True,):
+                raise RuntimeError(f"{self.name} was not promoted")
+        return asked
+
+    def follow_nothing(self) -> None:
+        """Cut a standby off from its primary."""
+        self.execute("alter system set primary_conninfo = 'host=/nowhere'", "select pg_reload_conf()")
+        give_up = time.monotonic() + 20
+        while self.value("select count(*) from pg_stat_wal_receiver where status = 'streaming'"):
+            if time.monotonic() > give_up:
+                raise RuntimeError(f"{self.name} still follows its primary")
+            time.sleep(0.02)
+
+    def has_caught_up_with(self, primary: PrivateServer) -> bool:
+        """Whether this standby has all that the primary has committed."""
+        written = primary.value("select pg_current_wal_insert_lsn()::text")
+        return bool(self.value(f"select pg_last_wal_replay_lsn() >= '{written}'"))
+
     def signal(self, title: str, number: signal.Signals) -> None:
         """To those of its processes that call themselves so."""
         found = [pid for pid, called in self.processes.items() if title in called]
@@ -142,13 +170,17 @@ class PrivateServer(Server):
             os.kill(pid, number)
 
     @contextmanager
-    def standby(self) -> Iterator[PrivateServer]:
-        """Another server that follows this one, which from now on waits for it with each commit."""
+    def standby(self, *, synchronous: bool = True, clock: float = 0.0) -> Iterator[PrivateServer]:
+        """Another server that follows this one. If it is synchronous, this one waits for it with each commit.
+
+        `clock`: seconds that its clock is ahead, for which `faketime` has to be installed.
+        """
         name = f"{self.name.partition('.')[0]}.{uuid.uuid4().hex[:8]}"
-        self.servers.ask("follow", name, self.name)
+        self.servers.ask("follow", name, self.name, str(clock))
         server = PrivateServer(name, self.servers.dsn_of(name), self.version, self.servers)
         try:
-            self.execute("alter system set synchronous_standby_names = '*'", "select pg_reload_conf()")
+            if synchronous:
+                self.execute("alter system set synchronous_standby_names = '*'", "select pg_reload_conf()")
             yield server
         finally:
             server.stop("SIGQUIT")
@@ -196,9 +228,11 @@ class Servers:
         return self.get(name if name in (*_given(), *ENGINES) else f"{name}.durable")
 
     @contextmanager
-    def private(self, kind: str) -> Iterator[PrivateServer]:
+    def private(self, kind: str, *, address: str = "") -> Iterator[PrivateServer]:
+        """A server for one test. `address`: where it listens, beside its socket."""
         name = f"{kind}.{uuid.uuid4().hex[:8]}"
-        server = PrivateServer(name, self._start(name), supervisor.installs()[kind].version, self)
+        self.ask("start", name, *[address] * bool(address))
+        server = PrivateServer(name, self.dsn_of(name), supervisor.installs()[kind].version, self)
         try:
             yield server
         finally:

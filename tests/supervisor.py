@@ -2,8 +2,9 @@
 
 A test run starts this file as a separate program and holds the other end of the pipe. However the run ends, kill -9
 included, the clusters are stopped and their files deleted. A cluster starts when it is first asked for, by a line on
-the socket `control`: `start pg18`, `start pg18.mine` (a second one of the same version), `stop pg18.mine SIGINT`,
-`follow pg18.standby pg18.mine` (starts a standby of the second).
+the socket `control`: `start pg18`, `start pg18.mine` (a second one of the same version), `start pg18.mine 127.0.0.2`
+(which listens on that address, too), `stop pg18.mine SIGINT`, `follow pg18.standby pg18.mine` (starts a standby of the
+second), `follow pg18.standby pg18.mine 120` (whose clock is 120 s ahead, by the program `faketime`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from pathlib import Path
 
 DEBIAN = Path("/usr/lib/postgresql")
 SETTINGS = {
-    "listen_addresses": "",
     "max_connections": "200",
     "shared_buffers": "256MB",
     "timezone": "Asia/Kolkata",  # neither UTC nor a whole hour from it
@@ -101,9 +101,12 @@ class Kind:
                 shutil.rmtree(self.home / "data", ignore_errors=True)
                 raise RuntimeError((self.home / "log").read_text())
 
-    def spawn(self, program: str, home: Path, *options: str) -> subprocess.Popen[bytes]:
-        """A program of PostgreSQL's, for the cluster that has its files in this folder."""
+    def spawn(self, program: str, home: Path, *options: str, clock: float = 0.0) -> subprocess.Popen[bytes]:
+        """A program of PostgreSQL's, for the cluster that has its files in this folder. `clock`: seconds that its clock
+        is ahead of that of the machine."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+        if clock:
+            environment |= other_clock(clock)
         command = [str(self.install.bin / program), "-D", str(home / "data"), *options]
         with (home / "log").open("ab") as log:
             return subprocess.Popen(
@@ -119,6 +122,15 @@ class Kind:
             )
 
 
+def other_clock(seconds: float) -> dict[str, str]:
+    """The environment in which a program's clock is this far ahead. Times that are measured are not affected."""
+    command = ["faketime", "--exclude-monotonic", "-f", f"{seconds:+g}s", "env"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    found = dict(line.split("=", 1) for line in lines if line.startswith(("FAKETIME", "LD_PRELOAD")))
+    found.pop("FAKETIME_SHARED", None)  # belongs to the program that has just ended
+    return found
+
+
 def give(path: Path, owner: pwd.struct_passwd | None) -> None:
     if owner:
         os.chown(path, owner.pw_uid, owner.pw_gid)
@@ -132,6 +144,8 @@ class Cluster:
         self.kind = kind
         self.lock = threading.Lock()
         self.process: subprocess.Popen[bytes] | None = None
+        self.address = ""  # beside its socket
+        self.clock = 0.0
 
     @property
     def is_shared(self) -> bool:
@@ -178,12 +192,13 @@ class Cluster:
         self.log.touch()
 
     def _launch(self) -> None:
-        chosen = SETTINGS | (SHARED if self.is_shared else {})
+        chosen = SETTINGS | {"listen_addresses": self.address} | (SHARED if self.is_shared else {})
         settings = [f"--{name}={value}" for name, value in chosen.items()]
         deadline = time.monotonic() + TIMEOUT
         while True:
             begin = self.log.stat().st_size
-            self.process = self.kind.spawn("postgres", self.home, f"--unix_socket_directories={self.home}", *settings)
+            directory = f"--unix_socket_directories={self.home}"
+            self.process = self.kind.spawn("postgres", self.home, directory, *settings, clock=self.clock)
             while self.process.poll() is None and not self._ready(self.process.pid):
                 time.sleep(0.02)
             if self.process.poll() is None:
@@ -212,16 +227,19 @@ class Control(socketserver.ThreadingUnixStreamServer):
         self.lock = threading.Lock()
         super().__init__(str(home / "control"), Request)
 
-    def obey(self, verb: str, name: str, more: str = "SIGQUIT") -> None:
+    def obey(self, verb: str, name: str, *more: str) -> None:
         with self.lock:
             kind = self.kinds[name.partition(".")[0]]
             cluster = self.clusters.setdefault(name, Cluster(self.home / name, kind))
         if verb == "start":
+            cluster.address = more[0] if more else cluster.address
             cluster.start()
         elif verb == "follow":
-            cluster.follow(self.clusters[more])
+            primary, *clock = more
+            cluster.clock = float(clock[0]) if clock else 0.0
+            cluster.follow(self.clusters[primary])
         else:
-            cluster.stop(signal.Signals[more])
+            cluster.stop(signal.Signals[more[0] if more else "SIGQUIT"])
 
     def close(self) -> None:
         self.shutdown()

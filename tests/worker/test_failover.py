@@ -3,11 +3,13 @@ was acknowledged is lost or run twice."""
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,17 +37,20 @@ class Pair:
 
     def promote(self) -> float:
         """Returns when it was done."""
-        with psycopg.connect(self.standby.dsn, autocommit=True) as connection:
-            assert connection.execute("select pg_promote()").fetchone() == (True,)
+        self.standby.promote()
         return time.monotonic()
 
 
 @pytest.fixture(params=LOCAL_PG_KINDS)
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
+    yield from a_pair(request, tmp_path, "sync")
+
+
+def a_pair(request: pytest.FixtureRequest, folder: Path, kind: str) -> Iterator[Pair]:
     servers = request.config.stash[SERVERS]
-    with servers.private(request.param) as primary, primary.standby() as standby:
-        until(lambda: sync_states(primary) == ["sync"], lambda: str(sync_states(primary)))
-        with a_shop(tmp_path, servers.dsn_of(primary.name, standby.name)) as shop:
+    with servers.private(request.param) as primary, primary.standby(synchronous=kind == "sync") as standby:
+        until(lambda: sync_states(primary) == [kind], lambda: str(sync_states(primary)))
+        with a_shop(folder, servers.dsn_of(primary.name, standby.name)) as shop:
             yield Pair(primary, standby, shop)
 
 
@@ -146,14 +151,45 @@ def test_a_standby_that_hangs_before_a_failover_loses_nothing(pair: Pair, second
     fail_over(pair, lose_primary)
 
 
-def test_clients_and_workers_leave_a_primary_that_was_demoted_and_keeps_its_sessions(pair: Pair) -> None:
-    def demote() -> None:
-        pair.primary.execute(
-            "alter system set default_transaction_read_only = on",
-            "select pg_reload_conf()",
-        )
+def demote(server: PrivateServer) -> None:
+    """It keeps its sessions."""
+    server.execute("alter system set default_transaction_read_only = on", "select pg_reload_conf()")
 
+
+def test_clients_and_workers_leave_a_primary_that_was_demoted_and_keeps_its_sessions(pair: Pair) -> None:
     def has_no_sessions() -> None:
         until(lambda: sessions(pair.primary) == 0, lambda: f"{sessions(pair.primary)} sessions\n{pair.shop.logs}")
 
-    fail_over(pair, demote, has_no_sessions)
+    fail_over(pair, lambda: demote(pair.primary), has_no_sessions)
+
+
+def test_transactions_of_handlers_do_not_begin_on_a_primary_that_was_demoted(pair: Pair) -> None:
+    """Each connection that was idle at that time would fail one of them, which counts as an attempt."""
+    store, number = pair.shop.app._store(), 4
+    barrier = threading.Barrier(number)
+
+    def is_read_only(_: object) -> str:
+        with store.begin() as tx:
+            barrier.wait(TIMEOUT)
+            return str(tx.raw.execute("show transaction_read_only").fetchone()[0])
+
+    async def ais_read_only(barrier: asyncio.Barrier) -> str:
+        async with store.abegin() as tx:
+            await barrier.wait()
+            return str((await (await tx.raw.execute("show transaction_read_only")).fetchone())[0])
+
+    async def on_a_loop() -> list[str]:
+        abarrier = asyncio.Barrier(number)
+        found = await asyncio.gather(*(ais_read_only(abarrier) for _ in range(number)))
+        found += await asyncio.to_thread(in_threads)
+        demote(pair.primary)
+        pair.promote()
+        found += await asyncio.gather(*(ais_read_only(abarrier) for _ in range(number)))
+        return [*found, *await asyncio.to_thread(in_threads)]
+
+    def in_threads() -> list[str]:
+        with ThreadPoolExecutor(number) as threads:
+            return list(threads.map(is_read_only, range(number)))
+
+    assert asyncio.run(on_a_loop()) == ["off"] * 4 * number
+    assert sessions(pair.standby) >= 2 * number

@@ -321,6 +321,7 @@ class PostgresStore(Store):
             except psycopg.Error as error:
                 raw.close()
                 raise self._meaning(error, raw) from error
+            self._refuse_demoted(raw)
             stack.push(own.pop_all())
         return raw
 
@@ -330,12 +331,21 @@ class PostgresStore(Store):
         try:
             with watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
                 await raw.execute(BEGIN)
+            self._refuse_demoted(raw)
         except BaseException as error:
             await raw.close()
             if isinstance(error, psycopg.Error):
                 raise self._meaning(error, raw) from error
             raise
         return raw
+
+    def _refuse_demoted(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+        """Raise Transient if the server was demoted while the connection was idle, which its answer to BEGIN shows: a
+        handler's transaction would fail there."""
+        if self._server.was_demoted(raw):
+            raw.pgconn.finish()
+            self._server.leave(raw)
+            raise Transient(StoreUnavailable(f"{self.where} no longer accepts writes"), may_be_committed=False)
 
     async def _release(self, raw: psycopg.AsyncConnection[Any]) -> None:
         """Roll back a transaction that is still open, and return the connection to the pool.
@@ -367,6 +377,10 @@ class PostgresStore(Store):
         except pg.FeatureNotSupported as error:
             if error.diag.source_function == STALE_PLAN:
                 raw.pgconn.finish()  # the next attempt gets another connection
+            raise
+        except pg.ReadOnlySqlTransaction:
+            raw.pgconn.finish()  # the server was demoted: the next attempt begins on another one
+            self._server.leave(raw)
             raise
         except psycopg.OperationalError as error:
             if raw.closed:  # a commit that was under way may have taken effect: only the token shows whether it did

@@ -279,7 +279,11 @@ class PostgresPool:
         idle = not raw.closed and raw.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE
         if not idle or (raw.prepare_threshold is not None and self._prepare is None):
             return False
-        return not (self._moves and is_read_only(raw))
+        return not self.was_demoted(raw)
+
+    def was_demoted(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+        """True if the server has reported that it accepts no writes any more, and another host may."""
+        return self._moves and is_read_only(raw)
 
 
 class PostgresListener:
