@@ -42,6 +42,7 @@ __all__ = [
     "StoreDown",
     "StoreUp",
     "Succeeded",
+    "Undone",
     "WorkerEvent",
     "WorkerStarted",
     "WorkerStopped",
@@ -155,6 +156,11 @@ class LeaseLost(AttemptEvent, frozen=True, kw_only=True):
     """This worker no longer owns the job: the store records nothing more of its attempt."""
 
     reason: AbortReason = "lease_lost"
+
+
+class Undone(AttemptEvent, frozen=True):
+    """The database has lost the claim or the end of this attempt, which it had acknowledged: a failover to a standby
+    that lacked commits. `state`: of the job now; None: there is no such job, unless an operator has just deleted it."""
 
 
 class WorkerEvent(Event, frozen=True, kw_only=True):

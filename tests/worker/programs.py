@@ -49,6 +49,7 @@ def note(*words: object) -> None:
 
 for kind in (events.StoreDown, events.StoreUp, events.WorkerStarted, events.WorkerStopped):
     app.on(kind)(lambda event: note(type(event).__name__))
+app.on(events.Undone)(lambda event: note("Undone", event.job_id, event.state))
 app.on(events.LeaseLost)(lambda event: note("LeaseLost", event.job_id))
 
 

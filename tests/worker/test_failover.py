@@ -46,6 +46,11 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
     yield from a_pair(request, tmp_path, "sync")
 
 
+@pytest.fixture(params=LOCAL_PG_KINDS)
+def asynchronous_pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
+    yield from a_pair(request, tmp_path, "async")
+
+
 def a_pair(request: pytest.FixtureRequest, folder: Path, kind: str) -> Iterator[Pair]:
     servers = request.config.stash[SERVERS]
     with servers.private(request.param) as primary, primary.standby(synchronous=kind == "sync") as standby:
@@ -193,3 +198,61 @@ def test_transactions_of_handlers_do_not_begin_on_a_primary_that_was_demoted(pai
 
     assert asyncio.run(on_a_loop()) == ["off"] * 4 * number
     assert sessions(pair.standby) >= 2 * number
+
+
+def test_a_worker_reports_what_an_asynchronous_standby_lacked(asynchronous_pair: Pair) -> None:
+    """Claims, ends and jobs are lost in one failover. The worker names each of its attempts that the new primary does
+    not know, and the jobs of which it knows run again."""
+    pair, shop = asynchronous_pair, asynchronous_pair.shop
+    worker = shop.start("-c", "8", "--lease", "9")
+    lost_end = shop.one("hold")
+    shop.started(lost_end)
+    shop.client.pause_queue("default")
+    stored = [shop.one("quick", seconds) for seconds in (60.0, 0.0)]
+    until(lambda: pair.standby.has_caught_up_with(pair.primary), lambda: "the standby is behind")
+    pair.standby.follow_nothing()
+    shop.client.resume_queue("default")  # which is lost as well: these jobs are not claimed again before the end
+    unknown = [shop.one("quick", seconds) for seconds in (60.0, 0.0)]
+    shop.go()
+    shop.started(*stored, *unknown)
+    ended = [lost_end, stored[1], unknown[1]]
+    shop.client.wait_many(ended)
+    worker.says("succeeded", times=len(ended))
+    pair.primary.crash()
+    pair.promote()
+
+    worker.says(f"quick {stored[0].id}: the database has lost its claim")
+    worker.says(f"quick {unknown[0].id}: there is no such job in the database any more; aborting the handler")
+    worker.says(f"quick {stored[1].id}: the database has lost the end of its attempt 1")
+    worker.says(f"quick {unknown[1].id}: there is no such job in the database any more, and its attempt 1 has ended")
+    worker.says(f"hold {lost_end.id}: the database has lost the end of its attempt 1")
+    for job, state in ((stored[0], "queued"), (stored[1], "queued"), (unknown[1], None), (lost_end, "running")):
+        shop.noted("Undone", job.id, state)
+    assert {line[1] for line in shop.notes("LeaseLost")} == {stored[0].id, unknown[0].id}
+    assert "The reply to a claim was lost" not in worker.log
+
+    shop.client.resume_queue("default")
+    for job in (lost_end, stored[1]):
+        shop.noted("start", job.id, times=2)
+    shop.client.cancel(stored[0])
+    shop.over("succeeded", "cancelled")
+    assert len(shop.notes("Undone")) == 4, "each is reported once"
+    assert_they_end_in_good_order([worker])
+
+
+def test_a_worker_reports_nothing_after_a_failover_that_lost_nothing(pair: Pair) -> None:
+    worker = pair.shop.start("-c", "4", "--lease", str(LEASE))
+    ended = pair.shop.enqueue("quick", number=20)
+    running = pair.shop.one("hold")
+    pair.shop.client.wait_many(ended)
+    pair.shop.started(running)
+    pair.primary.crash()
+    pair.promote()
+    worker.says("Reached the database again")
+    pair.shop.go()
+    pair.shop.client.wait(running)
+    reports = "select count(*) from relet.stats"
+    until(lambda: pair.standby.value(reports), lambda: "the reporter has not run since")
+    assert_they_end_in_good_order([worker])
+    assert not pair.shop.notes("Undone")
+    assert "any more" not in worker.log

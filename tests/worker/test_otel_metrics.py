@@ -125,7 +125,7 @@ def test_the_guide_names_all_of_them() -> None:
     names: list[str] = []
     Instruments(Names("guide"))
     text = (DOCS / "guides" / "telemetry.md").read_text()
-    assert len(names) == 10
+    assert len(names) == 11
     assert [name for name in names if f"`{name}`" not in text] == []
 
 

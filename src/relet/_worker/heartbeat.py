@@ -24,12 +24,16 @@ from .context import WorkerContext
 from .execution import Execution, Slots
 from .loop import Loop
 from .reconnect import ReconnectingStore
+from .undone import UndoneAttempts
 
 log = logging.getLogger("relet.worker")
 
 BEATS_PER_LEASE = 3
 LOCKED_BEATS = 4  # tries in one interval while a row is locked: the lock must be caught free before the lease expires
 CHECK_EVERY = 0.05  # seconds between two checks for requests: on SQLite any commit of another process may be one
+
+CLAIM_LOST = "the reply to its claim was lost"
+END_LOST = "the database has lost its end"
 
 _LEASE_SECONDS = attrgetter("lease_seconds")
 
@@ -47,6 +51,7 @@ class Heartbeat:
         self.loop = Loop(context.system, "heartbeat", self.step, context.heartbeat_threads)
         self._store = store.stopped_by(self.loop.stopping)
         self._shared = shared.stopped_by(self.loop.stopping)
+        self._undone = UndoneAttempts(context, self._store)
         self._interval = self._lease / BEATS_PER_LEASE  # between two renewals, as of the last step
         self._sent = self._now()
         self._is_locked = False  # whether the last renewal skipped a row
@@ -120,6 +125,7 @@ class Heartbeat:
     def _lose(self, executions: Sequence[Execution]) -> None:
         """Abort handlers whose leases are lost, with the reason that the state of their jobs shows."""
         why = self._store.run(losses, {one.lease: one.job.version for one in executions})
+        undone = self._undone.among([one for one in executions if why[one.lease] in ("lease_lost", "deleted")])
         for execution in executions:
             reason = why[execution.lease]
             if reason == "settled":  # by its handler, which may go on: a settled job has no lease to lose
@@ -127,8 +133,11 @@ class Heartbeat:
                 continue
             if execution.is_settling:
                 continue  # the settler has its outcome, which is why the row is no longer running
-            what = (execution.task.name, execution.job.id, reason)
-            log.warning("%s %s: lost its lease (%s); aborting the handler", *what, extra=execution.log_fields)
+            if execution.lease in undone:
+                self._undone.report_claim(execution, undone[execution.lease], "aborting the handler")
+            else:
+                what = (execution.task.name, execution.job.id, reason)
+                log.warning("%s %s: lost its lease (%s); aborting the handler", *what, extra=execution.log_fields)
             self._leases.lose(execution, reason)
 
     def _extend_locked(self, renewal: Renewal, sent: float) -> None:
@@ -148,13 +157,17 @@ class Heartbeat:
                 self._is_locked = True
 
     def _release_orphans(self, leases: Sequence[Lease], in_flight: set[str]) -> None:
-        """Release jobs that the store has leased to this worker, but whose claim was never answered."""
+        """Release jobs that the store has leased to this worker, but whose claim was never answered, or whose end the
+        database has lost."""
         in_flight |= self._leases.claims_in_flight
         orphans = [one for one in leases if one.token not in in_flight and self._leases.is_orphan(one)]
-        if orphans:
-            log.warning("The reply to a claim was lost: giving back its %d jobs", len(orphans))
-            outcomes = [(one, Released("the reply to its claim was lost")) for one in orphans]
-            self._store.run(settle.settle, outcomes, self._system.random)
+        if not orphans:
+            return
+        undone = self._undone.report_ends(self._leases.ends.among(orphans))
+        if len(orphans) > len(undone):
+            log.warning("The reply to a claim was lost: giving back its %d jobs", len(orphans) - len(undone))
+        outcomes = [(one, Released(END_LOST if one in undone else CLAIM_LOST)) for one in orphans]
+        self._store.run(settle.settle, outcomes, self._system.random)
 
     def _release_paused(self, executions: Sequence[Execution]) -> None:
         """Release jobs that wait for a slot, if their queues are paused now."""

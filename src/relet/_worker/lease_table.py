@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from .._core.job import Lease, Progress
 from ..errors import AbortReason
 from ..events import Events, LeaseLost
+from .ends import Ends
 from .execution import Execution
 
 REMEMBERED = 1000  # abandoned leases
@@ -28,6 +29,7 @@ class LeaseTable:
         self._executions: dict[Lease, Execution] = {}
         self._progress: dict[Lease, Progress] = {}
         self._abandoned: dict[Lease, None] = {}  # the store rejects their outcomes, so they are left to expire
+        self.ends = Ends()
         self.claims_in_flight: set[str] = set()  # tokens; a renewal must not release what these may bring
         self.on_add: Callable[[Sequence[Execution]], None] = lambda executions: None
 

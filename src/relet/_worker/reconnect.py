@@ -66,6 +66,18 @@ class Outages:
         self._now, self._lock = system.monotonic, system.lock()
         self.since: float | None = None
         self.failures = 0  # tries that failed since the worker started
+        self._lost_at: float | None = None  # the first loss of a connection that `take_loss` has not returned
+
+    def failed(self, error: StoreError) -> None:
+        """Count a try that failed, and remember when a connection was lost."""
+        self.failures += 1
+        if isinstance(error, StoreUnavailable) and self._lost_at is None:
+            self._lost_at = self._now()
+
+    def take_loss(self) -> float | None:
+        """When a connection was lost, if one was since the last call: another server may answer from then on."""
+        lost_at, self._lost_at = self._lost_at, None
+        return lost_at
 
     def began(self, error: Exception) -> None:
         with self._lock:
@@ -105,6 +117,10 @@ class ReconnectingStore:
     @property
     def failures(self) -> int:
         return self._outages.failures
+
+    def take_loss(self) -> float | None:
+        """When a connection of the worker was lost, if one was since the last call."""
+        return self._outages.take_loss()
 
     def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         return self._run(UntilStopped(self._outages, self._stop), flow, *args, **kwargs)
@@ -146,7 +162,7 @@ class UntilStopped:
         if not isinstance(error, PASSING):
             return False
         if transient:
-            self._outages.failures += 1
+            self._outages.failed(error)
         # One transient error may be a stale connection, and a busy database is not down.
         if not transient or (isinstance(error, StoreUnavailable) and failures > 1):
             self._outages.began(error)
@@ -179,7 +195,7 @@ class Once(WhileRenewing):
 
     def wait(self, error: StoreError, *, transient: bool, failures: int, started: float) -> bool:
         if transient:
-            self._outages.failures += 1
+            self._outages.failed(error)
             if isinstance(error, StoreUnavailable):
                 self._guard.reap_failed()
         return False

@@ -18,6 +18,7 @@ from ..errors import ReletError
 from .context import WorkerContext
 from .loop import Loop
 from .reconnect import ReconnectingStore
+from .undone import UndoneAttempts
 
 log = logging.getLogger("relet.worker")
 
@@ -42,12 +43,15 @@ class Reporter:
         self.loop = Loop(context.system, "reporter", self.step, context.threads)
         self._store = store.stopped_by(self.loop.stopping)
         self._facts, self._running = worker_facts(context, slots), running
+        self._undone = UndoneAttempts(context, self._store)
         self._sample_at = 0.0
         self.is_stopping = False
 
     def step(self) -> float:
-        """Report. Once a minute, one of the workers also counts the jobs of each queue."""
+        """Report. If a connection was lost, compare the last ends with the database. Once a minute, one of the workers
+        also counts the jobs of each queue."""
         self.report()
+        self._undone.check_ends()
         if self._system.monotonic() >= self._sample_at:
             self._sample_at = self._system.monotonic() + SAMPLE_EVERY
             self.sample()

@@ -24,6 +24,7 @@ from .execution import ROLLED_BACK, Execution
 from .job_log import JobLog
 from .loop import Loop
 from .reconnect import ReconnectingStore, Stopped
+from .undone import UndoneAttempts
 
 log = logging.getLogger("relet.worker")
 
@@ -55,6 +56,7 @@ class Settler:
         self._system, self._now = context.system, context.system.monotonic
         self.loop = Loop(context.system, "settler", self.step, context.threads)
         self._store = store.stopped_by(self.loop.stopping)
+        self._undone = UndoneAttempts(context, self._store)
         self._waiting: deque[Item] = deque()
         self._open: list[Item] = []  # the handler completed the job in a transaction that is still open
         # Another program's transaction has locked the unique key of the next job in the chain.
@@ -170,6 +172,7 @@ class Settler:
         executions = [execution for execution, _ in batch]
         self._leases.remove(*executions)
         if states is None and not self._events.wanted(SucceededEvent):
+            self._leases.ends.add(executions, self._now())
             self._context.meter.ended(COUNTED[SucceededEvent], executions)
             if self._job_log.wants_successes:
                 self._job_log.succeeded(executions)
@@ -243,9 +246,9 @@ class Settler:
         if state is State.QUEUED:
             execution.slots.on_requeued()
         if state is None:
-            log.warning("%s %s: the lease was lost; its outcome is not recorded", job.task, job.id, extra=fields)
-            self._leases.lose(execution, "lease_lost")
+            self._report_lost(execution)
             return
+        self._leases.ends.add([execution], self._now())
         if state is State.SUCCEEDED and not isinstance(outcome, Succeeded):  # the handler has completed it
             if isinstance(outcome, Raised) and outcome.error != ROLLED_BACK:
                 late = (job.task, job.id, one_line(outcome.error))
@@ -261,6 +264,17 @@ class Settler:
         self._context.meter.ended(COUNTED[kind], [execution])
         if self._events.wanted(kind):
             self._events.emit(self._made(kind, execution, outcome, state))
+
+    def _report_lost(self, execution: Execution) -> None:
+        """The store did not record the outcome, because this worker no longer has the lease."""
+        undone = self._undone.among([execution])
+        if execution.lease in undone:
+            self._undone.report_claim(execution, undone[execution.lease], "its outcome is not recorded")
+        else:
+            what = (execution.job.task, execution.job.id)
+            text = "%s %s: the lease was lost; its outcome is not recorded"
+            log.warning(text, *what, extra=execution.log_fields)
+        self._leases.lose(execution, "lease_lost")
 
     def _made(self, kind: EndEvent, execution: Execution, outcome: Outcome, state: State) -> Ended | Cancelled | Paused:
         fields = execution.event_fields(self._context.worker, state)

@@ -48,6 +48,9 @@ class Instruments:
         self.wait = histogram("relet.job.wait", "Time from when a job was due to when its handler started", LONG)
         self.attempts = counter("relet.attempts", "attempt", "Attempts that have ended, by outcome")
         self.losses = counter("relet.lease.losses", "lease", "Leases that workers of this process have lost")
+        self.undone = counter(
+            "relet.attempts.undone", "attempt", "Attempts whose claim or end the database has lost in a failover"
+        )
         self.reaps = counter("relet.reaps", "job", "Jobs taken back from workers that died")
         self.used = meter.create_up_down_counter(
             "relet.worker.slot.usage", unit="{slot}", description="Slots in which an attempt runs"
@@ -63,6 +66,7 @@ class Instruments:
         by_kind: dict[type[events.Event], Callable[[Any], None]] = {
             events.Ended: self._ended,
             events.LeaseLost: self._lost,
+            events.Undone: self._undone,
             events.Reaped: self._reaped,
             events.WorkerStarted: self._started,
             events.WorkerStopped: self._stopped,
@@ -89,8 +93,11 @@ class Instruments:
         self.attempt("lost", event.queue, event.task)
         self.losses.add(1, _RELET | _known(event.queue, event.task) | {REASON: event.reason})
 
+    def _undone(self, event: events.Undone) -> None:
+        self.undone.add(1, _RELET | _known(event.queue, event.task) | {STATE: _state(event)})
+
     def _reaped(self, event: events.Reaped) -> None:
-        self.reaps.add(1, _RELET | {STATE: event.state.value if event.state is not None else "gone"})
+        self.reaps.add(1, _RELET | {STATE: _state(event)})
 
     def _started(self, event: events.WorkerStarted) -> None:
         self._slots_by_worker[event.worker] = event.slots
@@ -98,6 +105,10 @@ class Instruments:
 
     def _stopped(self, event: events.WorkerStopped) -> None:
         self.slots.add(-self._slots_by_worker.pop(event.worker, 0), _RELET)
+
+
+def _state(event: events.JobEvent) -> str:
+    return "gone" if event.state is None else event.state.value
 
 
 def _known(queue: str | None, task: str | None) -> Attributes:
