@@ -7,4 +7,5 @@ plan, runner, results               which measurements, in which order, and what
 bars, report, summary, picture      verdicts, tables and the files in docs/benchmarks
 commands                            one module per command
 peer_faults                         relet and its peers under the same faults, not for speed
+failover                            the loss of a PostgreSQL primary under load, not for speed either
 """

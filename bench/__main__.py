@@ -13,6 +13,7 @@ from typing import Any
 
 from bench import report, runner, systems
 from bench.environments import CACHE
+from bench.failover import command as failover
 from bench.lab import Lab, Options
 from bench.peer_faults import command as peer_faults
 from bench.plan import Plan
@@ -22,6 +23,8 @@ COMMANDS = (
     "all", "limit", "peers", "worker", "enqueue", "latency", "flat", "features", "network", "growth", "soak", "sqlite",
     "chains", "web", "memory", "crash", "start", "idle", "tenants",
 )  # fmt: skip
+#: Their results are tables, without repetitions or bars.
+SEPARATE = {"peer-faults": peer_faults, "failover": failover}
 RESUMABLE = CACHE / "all.jsonl"
 
 
@@ -30,8 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command is None:
         parser.print_help()
         return 0
-    if options.command == "peer-faults":
-        return peer_faults.main(options)
+    if options.command in SEPARATE:
+        code: int = SEPARATE[options.command].main(options)
+        return code
     if options.command == "report":
         results = Results.merge([Results.load(file) for file in options.files])
         return finish(_plan(results.head["command"], Lab(Options())), results, options)
@@ -71,8 +75,8 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.ArgumentParser, arg
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name in COMMANDS:
         _add_command(commands, name)
-    faults = commands.add_parser("peer-faults", help=peer_faults.HELP, description=peer_faults.HELP)
-    peer_faults.add_arguments(faults)
+    for name, command in SEPARATE.items():
+        command.add_arguments(commands.add_parser(name, help=command.HELP, description=command.HELP))
     again = commands.add_parser("report", help="render the tables and pictures of JSON files again, as one report")
     again.add_argument("files", type=Path, nargs="+", metavar="FILE")
     again.add_argument("--to", type=Path, metavar="FOLDER", help="where it goes; default as above")

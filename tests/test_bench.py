@@ -23,6 +23,9 @@ from bench import bars, cells, picture, report, runner, summary
 from bench.cells import Wrong
 from bench.commands import enqueue
 from bench.environments import Unavailable
+from bench.failover import command as failover
+from bench.failover.load import Run, longest_gap, overlaps
+from bench.failover.scenarios import SCENARIOS as FAILOVERS
 from bench.lab import Lab, Options
 from bench.peer_faults import report as fault_report
 from bench.peer_faults import testbed
@@ -392,3 +395,42 @@ def test_relet_runs_no_job_twice_when_the_server_restarts(private_server: Privat
         found = SCENARIOS["restart"](bed, 1)
     counted = ("stuck", "lost", "failed", "after completion", "while running", "after abort", "exits", "idle")
     assert {name: found[name] for name in counted} == dict.fromkeys(counted, 0)
+
+
+def test_gaps_and_overlaps_of_runs_are_those_after_the_fault() -> None:
+    never = float("inf")
+    runs = [Run("a", 1.0, 2.0), Run("b", 1.5, never), Run("a", 1.8, 2.5), Run("b", 1.6, 1.9), Run("c", 3.0, 4.0)]
+    assert overlaps(sorted(runs, key=lambda run: run.start)) == 1, "a run that was cut off has no end to compare"
+    assert longest_gap([1.0, 9.0, 10.0, 12.0, 12.5], fault=9.5) == 2.0
+    assert longest_gap([1.0, 9.0], fault=8.0) == 8.0, "from before the fault until after it"
+    assert longest_gap([1.0], fault=2.0) == 0.0
+
+
+def test_a_failover_that_cannot_be_measured_here_is_named_as_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = FAILOVERS["sync"]._replace(missing=lambda: "faketime")
+    found = {"sync": failover.measure("sync", scenario), "hang": "did not run"}
+    assert found["sync"] == "skipped: needs faketime"
+    _, _, *lines = failover.table(found).splitlines()
+    assert [line.split("|")[2].strip() for line in lines] == list(found.values())
+
+
+def test_a_row_of_a_failover_has_all_columns() -> None:
+    figures = {
+        "acknowledged": 2000, "lost": 3, "started twice": 4, "failed first": 1, "ended twice": 2, "overlap": 0,
+        "without acknowledgement": 2.25, "without start": 2.5, "errors": {"StoreUnavailable": 3},
+        "to acknowledgement": 0.2, "to start": 0.3,
+    }  # fmt: skip
+    assert failover.cells(figures) == [
+        "2,000 (3 calls raised StoreUnavailable)", "3", "4 / 2 / 0; 1 after an attempt that failed", "2.2 s", "2.5 s",
+        "0.20 s / 0.30 s",
+    ]  # fmt: skip
+    assert len(failover.cells(figures)) == len(failover.HEADS) - 1
+
+
+@pytest.mark.long
+def test_a_failover_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["failover", "--scenario", "sync"]) == 0
+    figures = json.loads(capsys.readouterr().err.partition("bench: sync: ")[2])
+    assert figures["acknowledged"] > 0
+    assert (figures["lost"], figures["ended twice"], figures["overlap"]) == (0, 0, 0)
+    assert figures["exit codes"] == [0, 0, 0]

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
 import psycopg
@@ -35,32 +36,56 @@ max_client_conn = 200
 """
 
 
+class Bouncer:
+    """A PgBouncer in front of the server with this URL, whose connections it shares; it can be killed and started."""
+
+    def __init__(self, server_url: str, mode: str, size: int) -> None:
+        parts = urlsplit(server_url)
+        host = parse_qs(parts.query)["host"][0]
+        self._place = Path(host).parent / f"bouncer-{uuid.uuid4().hex[:8]}"
+        self._place.mkdir(mode=0o755)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        facts = {"host": host, "server_port": parts.port or 5432, "user": parts.username}
+        (self._place / "pgbouncer.ini").write_text(CONFIG.format(**facts, port=port, size=size, mode=mode))
+        #: Of the same database, as it is reached through the pooler.
+        self.url = f"postgresql://{parts.username}@127.0.0.1:{port}{parts.path}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Returns once it takes connections."""
+        assert BOUNCER is not None
+        who = ["-u", "postgres" if _has_user("postgres") else "nobody"] if os.geteuid() == 0 else []
+        with (self._place / "log").open("ab") as log:
+            command = [BOUNCER, *who, str(self._place / "pgbouncer.ini")]
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        _await(self.url, self._place / "log")
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+        shutil.rmtree(self._place, ignore_errors=True)
+
+
 @contextmanager
 def bouncing(server_url: str, mode: str, size: int) -> Iterator[str]:
     """The URL of the same database, as it is reached through a pooler."""
-    assert BOUNCER is not None
-    place = Path(parse_qs(urlsplit(server_url).query)["host"][0]).parent / f"bouncer-{uuid.uuid4().hex[:8]}"
-    place.mkdir(mode=0o755)
-    parts = urlsplit(server_url)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    host = parse_qs(parts.query)["host"][0]
-    config = place / "pgbouncer.ini"
-    config.write_text(
-        CONFIG.format(host=host, server_port=parts.port or 5432, user=parts.username, port=port, size=size, mode=mode)
-    )
-    who = ["-u", "postgres" if _has_user("postgres") else "nobody"] if os.geteuid() == 0 else []
-    with (
-        (place / "log").open("wb") as log,
-        subprocess.Popen([BOUNCER, *who, str(config)], stdout=log, stderr=log) as process,
-    ):
-        url = f"postgresql://{parts.username}@127.0.0.1:{port}{parts.path}"
-        try:
-            _await(url, place / "log")
-            yield url
-        finally:
-            process.terminate()
-    shutil.rmtree(place, ignore_errors=True)
+    with Bouncer(server_url, mode, size) as bouncer:
+        yield bouncer.url
 
 
 def _has_user(name: str) -> bool:

@@ -18,6 +18,7 @@ import psycopg
 import pytest
 
 from relet.errors import StoreError
+from tests import patroni
 from tests.conftest import LOCAL_PG_KINDS, SERVERS
 from tests.servers import PrivateServer
 from tests.worker.programs import Program, Shop, a_shop, until
@@ -198,6 +199,24 @@ def test_transactions_of_handlers_do_not_begin_on_a_primary_that_was_demoted(pai
 
     assert asyncio.run(on_a_loop()) == ["off"] * 4 * number
     assert sessions(pair.standby) >= 2 * number
+
+
+@pytest.mark.long
+@pytest.mark.skipif(bool(patroni.missing()), reason=f"not installed here: {patroni.missing()}")
+def test_a_switchover_by_patroni_under_load_loses_nothing_and_starts_nothing_twice(tmp_path: Path) -> None:
+    with patroni.cluster() as cluster, a_shop(tmp_path, cluster.url) as shop:
+        workers = [shop.start("-c", "4", "--lease", str(LEASE)) for _ in range(2)]
+        with load_on(shop) as load:
+            shop.noted("start", times=60)
+            for _ in range(2):  # to the other server, and back
+                leader = cluster.leader.name
+                cluster.switch_over()
+                switched = time.monotonic()
+                load.after(switched, 60)
+                until(cluster.is_complete, cluster.logs, TIMEOUT)
+                assert cluster.leader.name != leader
+        assert_all_ran_once(shop, load)
+        assert_they_end_in_good_order(workers)
 
 
 def test_a_worker_reports_what_an_asynchronous_standby_lacked(asynchronous_pair: Pair) -> None:
