@@ -178,7 +178,7 @@ def test_a_missing_migration_names_the_command_and_that_command_works(
         printed = typed.refusal(tmp_path, "worker", "shop:app", *options)
         command = re.search(r"relet (migrate shop:app(?: --tenant acme)?)", printed)
         assert command is not None, printed
-        assert re.fullmatch(r"\S+: applied 1.*\n", typed(tmp_path, *command[1].split())[1])
+        assert re.fullmatch(r"(tenant acme of )?\S+: applied 1.*\n", typed(tmp_path, *command[1].split())[1])
         code, printed = typed(tmp_path, *command[1].split())
         assert (code, "is up to date" in printed) == (0, True)
         shop.start(*options, ready=False)

@@ -88,6 +88,7 @@ METHODS = [
     "target",
     "targets",
     "tenant",
+    "tenants",
     "totals",
     "wait",
     "wait_many",

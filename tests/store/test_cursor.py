@@ -188,10 +188,15 @@ def test_looking_through_everything_leaves_time_for_quick_claims(cost: float, sh
     assert spent / 300.0 <= share + 0.02
 
 
+def seconds(highest: float) -> st.SearchStrategy[float]:
+    """Multiples of 1/1024: floats represent them and their sums exactly, so that a bound is compared to the last bit."""
+    return st.integers(0, int(highest * 1024)).map(lambda number: number / 1024)
+
+
 STEPS = st.lists(
     st.tuples(
-        st.floats(0.0, 3.0),  # seconds since the last claim
-        st.one_of(st.floats(0.0, 0.05), st.floats(0.0, 30.0)),  # that it took
+        seconds(3.0),  # since the last claim
+        st.one_of(seconds(0.05), seconds(30.0)),  # that it took
         st.booleans(),  # whether the store was away meanwhile
         st.lists(st.tuples(st.integers(-2, 2), st.integers(1, 1000)), max_size=3),  # what it brought
         st.booleans(),  # whether a job went back to its place meanwhile

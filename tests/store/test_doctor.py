@@ -70,13 +70,14 @@ def test_workers_that_fell_silent_are_named(database: Database) -> None:
         assert [(one.level, one.text) for one in found(app, "workers")] == [("info", "no worker is running")]
         with workers(app, WORKER):
             assert the(app, "workers", "ok").text == "workers running: 1; 3 of 10 slots in use"
-        with workers(app, WORKER, now=time.time() - 100):
+        now = time.time()
+        with workers(app, WORKER, now=now - 100), at(app._store(), now):
             lost, none = found(app, "workers")
             assert lost.level == "warning"
             assert "worker w1 (host north, pid 42) last reported 1 min 40 s ago" in lost.text
             assert "check on north" in str(lost.advice)
             assert none.text == "no worker is running"
-        with workers(app, WORKER, now=time.time() - 5000):
+        with workers(app, WORKER, now=now - 5000), at(app._store(), now):
             assert found(app, "workers")[0].level == "info", "nothing is left to do about it"
         with workers(app, WORKER, structs.replace(WORKER, name="w2", version="1.1")):
             assert "several releases of relet are running: 1.0, 1.1" in found(app, "workers")[0].text
