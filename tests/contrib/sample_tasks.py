@@ -82,6 +82,19 @@ def book(account: str, refuse: bool = False) -> str:
     return account
 
 
+def isolation_level() -> str:
+    """That of the open transaction of this thread."""
+    with connection.cursor() as cursor:
+        cursor.execute("show transaction_isolation")
+        (level,) = cursor.fetchone()
+    return str(level)
+
+
+@task(atomic=True)
+def isolation() -> str:
+    return isolation_level()
+
+
 @django_task(max_attempts=2)
 def plain(value: int) -> int:
     return value

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 from typing import Any
@@ -36,6 +37,16 @@ class Project:
         }
         self.environment.pop("RELET_URL", None)
 
+    @contextmanager
+    def started(self, *words: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
+        """A process in a separate group, which is gone after the block, and its pipe closed."""
+        with self.start(*words, **options, start_new_session=True) as process:
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+
     def start(self, *words: str, **options: Any) -> subprocess.Popen[str]:
         command = [sys.executable, str(self.folder / "manage.py"), *words]
         return subprocess.Popen(
@@ -48,8 +59,8 @@ class Project:
         )
 
     def run(self, *words: str, code: int = 0) -> str:
-        process = self.start(*words, cwd="/")  # the directory does not matter
-        output, _ = process.communicate(timeout=100)
+        with self.started(*words, cwd="/") as process:  # the directory does not matter
+            output, _ = process.communicate(timeout=100)
         assert process.returncode == code, output
         return output
 
@@ -110,8 +121,7 @@ def test_a_worker_that_reloads_runs_the_changed_task(project: Project) -> None:
     )
     enqueue = "from orders.tasks import receipt; print(receipt.enqueue(1).id)"
     # In the directory whose files are watched.
-    worker = project.start("relet", "worker", "--reload", cwd=str(project.folder), start_new_session=True)
-    try:
+    with project.started("relet", "worker", "--reload", cwd=str(project.folder)) as worker:
         first = project.shell(enqueue).strip()
         assert return_value(project, first) == "receipt for order 1 to a@example.org"
         tasks = project.folder / "orders" / "tasks.py"
@@ -125,10 +135,6 @@ def test_a_worker_that_reloads_runs_the_changed_task(project: Project) -> None:
         output, _ = worker.communicate(timeout=60)
         assert worker.returncode == 0, output
         assert "Restarting, because files were changed: orders/tasks.py" in output
-    finally:
-        if worker.poll() is None:
-            os.killpg(worker.pid, signal.SIGKILL)
-            worker.wait()
 
 
 def test_pages_of_the_admin(project: Project) -> None:

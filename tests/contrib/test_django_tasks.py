@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.test import override_settings
+from psycopg import IsolationLevel
 
 from relet import Backoff, Job, Worker
 from tests import djangos
@@ -23,6 +24,7 @@ from tests.waiting import Pause
 djangos.configure()
 
 from relet.contrib.django import ReletBackend, ReletTask, framework, get_app
+from relet.contrib.django.transactions import begun
 from tests.contrib import sample_tasks
 
 pytestmark = pytest.mark.every_store
@@ -39,12 +41,10 @@ def backends(schema: str, **options: Any) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=["sqlite", *PG_KINDS])
-def backend(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Any]:
-    """The default backend, on Django's default database."""
-    server = None if request.param == "sqlite" else request.config.stash[SERVERS].get(request.param)
-    url = server.dsn if server else f"sqlite:///{tmp_path / 'django.db'}"
-    with djangos.known_as("default", djangos.database_settings(url)), backends(schema):
+@contextmanager
+def backend_on(url: str, schema: str, **options: Any) -> Iterator[Any]:
+    """The default backend, on Django's default database, which has these options."""
+    with djangos.known_as("default", djangos.database_settings(url, **options)), backends(schema):
         with transaction.atomic():
             app = get_app()
             app.client.migrate(connection=connection)
@@ -53,6 +53,14 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iter
         finally:
             app.close()
             connection.close()
+
+
+@pytest.fixture(params=["sqlite", *PG_KINDS])
+def backend(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Any]:
+    """The default backend, on Django's default database."""
+    server = None if request.param == "sqlite" else request.config.stash[SERVERS].get(request.param)
+    with backend_on(server.dsn if server else f"sqlite:///{tmp_path / 'django.db'}", schema) as found:
+        yield found
     if server:
         server.drop_schema(schema)
 
@@ -327,6 +335,26 @@ def test_an_atomic_task_commits_its_writes_with_its_completion(backend: Any, hea
         cursor.execute("select account from bookings")
         assert cursor.fetchall() == [("ada",)]
         cursor.execute("drop table bookings")
+
+
+def test_transactions_that_relet_begins_are_at_read_committed(pg_url: str, schema: str) -> None:
+    """Where others are serializable, which is as before afterwards."""
+    with backend_on(pg_url, schema, isolation_level=IsolationLevel.SERIALIZABLE) as backend:
+        assert done(backend, sample_tasks.isolation).return_value == "read committed"
+        with begun("default"):
+            assert sample_tasks.isolation_level() == "read committed"
+        with transaction.atomic(), begun("default"):
+            assert sample_tasks.isolation_level() == "serializable"
+
+
+def test_a_connection_that_breaks_in_a_transaction_of_relet_raises_the_error_of_the_database(
+    pg_url: str, schema: str
+) -> None:
+    with backend_on(pg_url, schema), connection.cursor() as cursor:
+        with pytest.raises(OperationalError, match="terminat"), begun("default"):
+            cursor.execute("select pg_terminate_backend(pg_backend_pid())")
+        connection.close()
+        sample_tasks.add.enqueue(1)
 
 
 def test_a_backend_for_another_alias_reads_the_same_jobs(backend: Any) -> None:

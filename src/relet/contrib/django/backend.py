@@ -25,6 +25,7 @@ from .handlers import Handler, with_options
 from .results import result_of
 from .signals import TaskSignals
 from .tasks import TASK_OPTIONS, ReletTask, check_options, job_options, options_of
+from .transactions import begun
 
 _lock = threading.RLock()
 _signals: dict[DjangoApp, TaskSignals] = {}
@@ -110,9 +111,7 @@ class ReletBackend(framework.BaseTaskBackend):  # type: ignore[misc]
 
     def _transaction(self, connection: Any) -> AbstractContextManager[Any]:
         """The open transaction, or a new one."""
-        if connection.get_autocommit():
-            return transaction.atomic(using=connection.alias)  # type: ignore[no-any-return]
-        return nullcontext()
+        return begun(connection.alias) if connection.get_autocommit() else nullcontext()
 
     def _attempts(self, job: Job[Any]) -> list[AttemptRecord]:
         app = self.app

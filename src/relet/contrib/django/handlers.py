@@ -7,7 +7,7 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
-from django.db import close_old_connections, connections, transaction
+from django.db import close_old_connections
 from django.utils import timezone
 
 from ..._attempts.attempt import Attempt
@@ -15,6 +15,7 @@ from ..._core.job import utc
 from .framework import InvalidTask, TaskResult, TaskResultStatus, normalize_json
 from .results import errors_of, moment
 from .tasks import TaskContext
+from .transactions import begun
 
 if TYPE_CHECKING:
     from .databases import DjangoApp
@@ -60,10 +61,9 @@ class Handler:
 
     def _run_atomic(self, attempt: Attempt, before: list[Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Commit what the function writes together with the completion of its job."""
-        database = self._app.database
-        with transaction.atomic(using=database):
+        with begun(self._app.database) as connection:
             value = normalize_json(self._task.func(*before, *args, **kwargs))
-            attempt.succeed(value, connection=connections[database])
+            attempt.succeed(value, connection=connection)
             self._signals.returned(attempt, value)
         return value
 
