@@ -110,6 +110,10 @@ class Race:
         mine = {"name": f"racer {number}", "records": str(self._records(number))}
         return {**shared, **mine, "role": role, "options": options}
 
+    def deaths(self) -> int:
+        """How many processes have killed themselves so far."""
+        return sum(path.read_text().count('["dying", ') for path in self._folder.glob("*.records"))
+
     def records(self, what: str) -> list[tuple[float, list[Any]]]:
         """(moment, row) of all processes, in order of time."""
         found = []

@@ -108,6 +108,7 @@ def work(racer: Racer, *, batch: int, queues: list[str], hold: float, seconds: f
             continue
         claims += 1
         if claims == dies_at:
+            racer.note("dying", [])
             os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(racer.random.random() * hold)
         racer.settle(jobs)

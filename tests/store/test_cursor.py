@@ -189,7 +189,7 @@ def test_looking_through_everything_leaves_time_for_quick_claims(cost: float, sh
 
 
 def seconds(highest: float) -> st.SearchStrategy[float]:
-    """Multiples of 1/1024: floats represent them and their sums exactly, so that a bound is compared to the last bit."""
+    """Multiples of 1/1024: floats represent them and their sums exactly, so that a bound means the last bit."""
     return st.integers(0, int(highest * 1024)).map(lambda number: number / 1024)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from relet._core.filters import Filter
-from relet._core.job import State
+from relet._core.job import Draft, State
 from relet._store.flows import control, enqueue, search
 from relet._store.postgres import PostgresStore
 from relet.errors import StoreError
@@ -76,10 +77,25 @@ def test_a_claim_of_sound_jobs_and_suspects_from_free_and_limited_queues_returns
 
 
 KILLED = 2  # so many of the processes are killed while they hold a claim
+ENOUGH = 40  # jobs, so that no process is without any
 
 
 def working(**options: Any) -> list[dict[str, Any]]:
     return [{**options, "dies_at": 10 + 5 * n if n < KILLED else None} for n in range(PROCESSES)]
+
+
+def further_drafts(race: Race, make: Callable[[int], Draft[Any]], first: int) -> list[Draft[Any]]:
+    """Enqueue more, until those that are to be killed have been: on a loaded machine they may get few claims."""
+    drafts: list[Draft[Any]] = []
+    give_up = time.monotonic() + TIMEOUT
+    while race.deaths() < KILLED:
+        assert time.monotonic() < give_up, f"{race.deaths()} of {KILLED} were killed"
+        if live(race.store) < ENOUGH:
+            more = [make(first + len(drafts) + n) for n in range(ENOUGH)]
+            race.enqueue(more)
+            drafts += more
+        time.sleep(0.02)
+    return drafts
 
 
 def check_exits(exits: list[int]) -> None:
@@ -96,10 +112,14 @@ def test_limits_are_not_exceeded_at_any_commit_and_a_killed_worker_gives_its_pla
         "select queue, count(*) from {schema}.jobs where state = 'running' group by queue"
         " union all select '*', count(*) from {schema}.jobs where state = 'running'",
     )
-    ids = race.enqueue([draft(queue="narrow" if n % 3 else "wide") for n in range(rounds(500, all=1200))])
-    race.say_that_all_is_enqueued()
+
+    def make(n: int) -> Draft[Any]:
+        return draft(queue="narrow" if n % 3 else "wide")
+
+    ids = race.enqueue([make(n) for n in range(rounds(500, all=1200))])
     with race.processes("work", working(batch=3, queues=["narrow", "wide"], hold=0.004, seconds=1.0)) as exits:
-        pass
+        ids += [one.id for one in further_drafts(race, make, len(ids))]
+        race.say_that_all_is_enqueued()
     check_exits(exits)
     held = race.held()
     assert sorted(one.id for one in held) == sorted(ids)
@@ -122,10 +142,14 @@ def test_a_group_is_never_above_its_limit_at_any_commit_though_workers_die(race:
         " and group_key <> 'group 0' union all"
         " select 'group 0', count(*) from {schema}.jobs where state = 'running' and group_key = 'group 0'",
     )
-    ids = race.enqueue([draft(queue="narrow", group=f"group {n % 5}") for n in range(rounds(500, all=1000))])
-    race.say_that_all_is_enqueued()
+
+    def make(n: int) -> Draft[Any]:
+        return draft(queue="narrow", group=f"group {n % 5}")
+
+    ids = race.enqueue([make(n) for n in range(rounds(500, all=1000))])
     with race.processes("work", working(batch=6, queues=["narrow"], hold=0.004, seconds=1.0)) as exits:
-        pass
+        ids += [one.id for one in further_drafts(race, make, len(ids))]
+        race.say_that_all_is_enqueued()
     check_exits(exits)
     held = race.held()
     assert sorted(one.id for one in held) == sorted(ids)
@@ -141,10 +165,15 @@ def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Rac
         "new.state = 'running' and old.state <> 'running'",
         "select 'target', count(*) from {schema}.jobs where state = 'running' and target = new.target",
     )
-    drafts = [draft(target=f"target {n % 50}", queue=("one", "two")[n % 2]) for n in range(rounds(1000, all=2000))]
+
+    def make(n: int) -> Draft[Any]:
+        return draft(target=f"target {n % 50}", queue=("one", "two")[n % 2])
+
+    drafts = [make(n) for n in range(rounds(1000, all=2000))]
     options = working(batch=10, queues=["one", "two"], hold=0.002, seconds=1.0)
     with race.processes("work", options) as exits:
         race.enqueue(drafts, batch=40)  # while they run: what settles meets what is being enqueued behind it
+        drafts += further_drafts(race, make, len(drafts))
         race.say_that_all_is_enqueued()
     check_exits(exits)
     assert live(race.store) == 0
