@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from relet._store.sqlite import BUSY_FOR
 from relet._torture.check import check
 from relet._torture.facts import SHUTDOWN_TIMEOUT
 from relet._torture.jobs import Jobs
@@ -582,6 +584,38 @@ def test_a_renewal_that_a_dead_worker_had_sent_may_arrive_late() -> None:
         recorder.lose("a")
         recorder.run("a")
         assert found(recorder) == letters
+
+
+REMOTE = "host:13:cccc@token"
+
+
+@pytest.mark.parametrize(
+    ("url", "after", "gateway_stopped_for", "letters"),
+    [
+        ("sqlite:///x.db", BUSY_FOR - 0.5, 0.0, set()),
+        ("sqlite:///x.db", BUSY_FOR + 1.5, 0.0, {"AA"}),
+        ("postgresql://db/x", 1.5, 0.0, {"AA"}),
+        ("postgresql://db/x", 3.0, 2.5, set()),
+        ("postgresql://db/x", 5.0, 2.5, {"AA"}),
+    ],
+)
+def test_a_renewal_that_a_dead_worker_had_sent_may_wait_in_a_gateway(
+    url: str, after: float, gateway_stopped_for: float, letters: set[str]
+) -> None:
+    """For the lock on a file, or while the gateway is stopped."""
+    recorder = Recorder()
+    recorder.loaded.settings = structs.replace(recorder.loaded.settings, direct=url)
+    recorder.event("fault", kind="kill", workers=[13], stopped=[13], seconds=None)
+    if gateway_stopped_for:
+        recorder.now = gateway_stopped_for
+        recorder.event("gateway runs again", began=0.2)
+        recorder.now = 0.0
+    recorder.enqueue("x")
+    recorder.claim("x", REMOTE, expires_at=after + 1)
+    recorder.now = after
+    recorder.change("x", expires_at=after + 2)
+    recorder.succeed("x")
+    assert found(recorder) == letters
 
 
 def stop_all(recorder: Recorder) -> None:

@@ -94,9 +94,10 @@ def is_synchronous(server: PrivateServer) -> bool:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a separate disk, which has room for 256 MiB."""
-    folder = tmp_path / "disk"
+def small_disk(pytestconfig: pytest.Config) -> Iterator[Path]:
+    """A folder on a separate disk, which has room for 256 MiB. Not below pytest's folder: each session of pytest on
+    this machine closes that one to other users, such as that of the server."""
+    folder = pytestconfig.stash[SERVERS].home / f"disk-{uuid.uuid4().hex[:8]}"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", str(folder)]
     if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
@@ -145,8 +146,6 @@ def database_on(server: PrivateServer, disk: Path) -> Iterator[str]:
     folder = disk / "tablespace"
     folder.mkdir()
     owner = server.home.stat()
-    for path in (folder, *disk.parents):
-        path.chmod(path.stat().st_mode | 0o011)
     os.chown(folder, owner.st_uid, owner.st_gid)
     server.execute(f"create tablespace small location '{folder}'", "create database small tablespace small")
     yield urlsplit(server.dsn)._replace(path="/small").geturl()

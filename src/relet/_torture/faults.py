@@ -236,7 +236,9 @@ class Injector:
         """For up to three leases. Workers notice that it does not answer a renewal in time."""
         number, seconds = self._gateway_number(fault), (0.3 + 2.7 * fault.size) * self._settings.lease
         self._note_gateway(fault, number, seconds)
+        began = time.time()
         self._pause([self._gateways.pid(number)], seconds)
+        self._history.write("gateway runs again", began=began)
 
     def _move_clock(self, fault: Fault) -> None:
         """By up to an hour, forth or back. A third of the times, to the right time."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from .._store.sqlite import BUSY_FOR
 from .._worker.outcome import StartedTooLate
 from . import facts
 from .load import Event, Loaded, Record
@@ -90,6 +91,7 @@ class Jobs:
         self._stopped = _by_pid(loaded.faults_of("stopped"))
         self._signalled = _by_pid(loaded.faults_of("signalled"))
         self._for_all = Intervals(loaded.faults_for_all())
+        self._gateways_away = Intervals(loaded.stops_of_gateways())
         self._locked: dict[str, list[Interval]] = defaultdict(list)  # by job: when another program had locked its row
         for event in loaded.events["rows locked"]:
             for id in event.fields["jobs"]:
@@ -130,14 +132,23 @@ class Jobs:
 
     def could_not_run(self, worker: str, moment: float) -> bool:
         """Whether the worker was dead, stopped or without a connection then, and had been for a while. What a worker
-        had sent before it died may arrive when its connection works again."""
+        had sent before it died may arrive when its connection works again, or after it has waited in a gateway."""
         intervals = list(self._stopped[pid_of(worker)])
         ends = [(begin, end) for begin, end in intervals if not math.isinf(end)]
         for begin, end in intervals:
             last = max([again for since, again in ends if math.isinf(end) and since <= begin <= again], default=begin)
-            if last + RECOVERY < moment < end - CLOCK:
+            if last + RECOVERY < moment < end - CLOCK and not self._may_have_waited(worker, last, moment):
                 return True
         return False
+
+    def _may_have_waited(self, worker: str, since: float, until: float) -> bool:
+        """Whether a request may have waited in its gateway for as long: while the gateway was stopped, during a fault
+        that struck all, or for the lock on a SQLite file, which a stopped process may have."""
+        if facts.REMOTE not in worker:
+            return False
+        away = [*self._gateways_away.within(since, until), *self._for_all.within(since, until)]
+        gives_up_after = BUSY_FOR if self.loaded.settings.is_sqlite else RECOVERY
+        return not _has_gap(away, since, until, gives_up_after)
 
     def is_excused(self, worker: str, since: float, until: float) -> bool:
         """Whether a fault that may cost leases struck the worker within a time."""

@@ -89,6 +89,10 @@ class Loaded(Struct):
         """From when to when faults struck all workers."""
         return [(event.fields["began"], event.at) for event in self.events["fault over"]]
 
+    def stops_of_gateways(self) -> list[tuple[float, float]]:
+        """From when to when a gateway did not run. What it had received by then, it does afterwards."""
+        return [(event.fields["began"], event.at) for event in self.events["gateway runs again"]]
+
 
 def load(settings: Settings, offset: float) -> list[Loaded]:
     """The histories of the store and of its tenant. Faults and processes belong to both."""
