@@ -288,7 +288,8 @@ class PostgresStore(Store):
     def _own_pool(self, connections: int, timeout: float | None) -> PostgresPool:
         """The pool of a worker. `timeout`: of the one that renews leases, three times in each."""
         max_idle = max(WORKERS_MAX_IDLE, 4 * (timeout or 0.0))
-        return PostgresPool(self._url, connections, timeout, max_idle=max_idle)
+        # Only partitions are dropped without a time limit: handlers use the connections of the app.
+        return PostgresPool(self._url, connections, timeout, max_idle=max_idle, for_handlers=1)
 
     def patient(self) -> PostgresStore:
         store = self._on(self._server)

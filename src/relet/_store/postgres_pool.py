@@ -105,9 +105,17 @@ class Hosts:
 
 class PostgresPool:
     """The connection pools of one or several stores. `timeout`: see `Store.with_own_connections`. `max_idle`: seconds
-    after which unused connections are closed."""
+    after which unused connections are closed. `for_handlers`: connections for handlers' transactions; None: as many."""
 
-    def __init__(self, url: str, connections: int, timeout: float | None = None, *, max_idle: float = MAX_IDLE) -> None:
+    def __init__(
+        self,
+        url: str,
+        connections: int,
+        timeout: float | None = None,
+        *,
+        max_idle: float = MAX_IDLE,
+        for_handlers: int | None = None,
+    ) -> None:
         self.url = url
         self._options = DEFAULTS if timeout is None else {**DEFAULTS, **_short_timeouts(timeout)}
         #: How long the server may work on a small statement.
@@ -123,7 +131,8 @@ class PostgresPool:
         self.clock_margin = 0.0  # of the server that was asked last
         self.pool = Pool(self.connect, self._is_usable, limit=connections, max_idle=max_idle)
         # Handlers that have a transaction open, and call the client in it, must not wait for each other's connections.
-        self.handler_pool = Pool(self.connect_unlimited, self._is_usable, limit=connections, timeout=HANDLER_SECONDS)
+        for_handlers = for_handlers or connections
+        self.handler_pool = Pool(self.connect_unlimited, self._is_usable, limit=for_handlers, timeout=HANDLER_SECONDS)
         self.async_slots = LoopSemaphore(connections, HANDLER_SECONDS)
         self._on_loops = IdleAsyncConnections(_close_async, limit=connections)
         self.notifier = Notifier(self)
