@@ -78,3 +78,13 @@ def test_ends_long_before_a_loss_are_not_compared_with_the_database() -> None:
     ends.forget(some[:99])
     assert ends.since(0.0) == some[99:]
     assert [len(batch) for batch in in_batches(some, 40)] == [40, 40, 20]
+
+
+def test_the_first_loss_counts_until_it_is_taken() -> None:
+    """Also by a session that is opened after the one that lost the connection was closed."""
+    ends = Ends()
+    assert ends.take_loss() is None
+    ends.lost_connection(1.0)
+    ends.lost_connection(2.0)
+    assert ends.take_loss() == 1.0
+    assert ends.take_loss() is None

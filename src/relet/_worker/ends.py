@@ -33,6 +33,7 @@ class Ends:
 
     def __init__(self) -> None:
         self._ends: dict[Lease, End] = {}
+        self._lost_at: float | None = None
 
     def add(self, executions: Sequence[Execution], now: float) -> None:
         """Called for every batch of attempts that was settled."""
@@ -42,6 +43,16 @@ class Ends:
             ends[one.lease] = End(one.lease, job.version, job.attempt, job.task, job.queue, now)
         while len(ends) > REMEMBERED:
             del ends[next(iter(ends))]
+
+    def lost_connection(self, now: float) -> None:
+        """Another server may answer from now on. Kept for a session that is opened later."""
+        if self._lost_at is None:
+            self._lost_at = now
+
+    def take_loss(self) -> float | None:
+        """When a connection was lost first, if one was since the last call."""
+        lost_at, self._lost_at = self._lost_at, None
+        return lost_at
 
     def since(self, moment: float) -> list[End]:
         """Those since BEFORE_LOSS seconds before this moment."""

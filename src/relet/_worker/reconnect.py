@@ -66,18 +66,13 @@ class Outages:
         self._now, self._lock = system.monotonic, system.lock()
         self.since: float | None = None
         self.failures = 0  # tries that failed since the worker started
-        self._lost_at: float | None = None  # the first loss of a connection that `take_loss` has not returned
+        self.on_loss: Callable[[float], object] = lambda moment: None  # called when a connection was lost
 
     def failed(self, error: StoreError) -> None:
-        """Count a try that failed, and remember when a connection was lost."""
+        """Count a try that failed."""
         self.failures += 1
-        if isinstance(error, StoreUnavailable) and self._lost_at is None:
-            self._lost_at = self._now()
-
-    def take_loss(self) -> float | None:
-        """When a connection was lost, if one was since the last call: another server may answer from then on."""
-        lost_at, self._lost_at = self._lost_at, None
-        return lost_at
+        if isinstance(error, StoreUnavailable):
+            self.on_loss(self._now())
 
     def began(self, error: Exception) -> None:
         with self._lock:
@@ -117,10 +112,6 @@ class ReconnectingStore:
     @property
     def failures(self) -> int:
         return self._outages.failures
-
-    def take_loss(self) -> float | None:
-        """When a connection of the worker was lost, if one was since the last call."""
-        return self._outages.take_loss()
 
     def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         return self._run(UntilStopped(self._outages, self._stop), flow, *args, **kwargs)

@@ -39,6 +39,7 @@ class StoreSession:
     ) -> None:
         self._context, self._now, self._quarantine = context, context.system.monotonic, quarantine
         self._outages = outages = Outages(context.worker, context.tenant, context.events, context.system)
+        outages.on_loss = context.leases.ends.lost_connection
         never = context.system.event()
         store, shared, heartbeat_store = (
             ReconnectingStore(one, outages, context.guard, never)

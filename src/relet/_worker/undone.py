@@ -53,9 +53,10 @@ class UndoneAttempts:
 
     def check_ends(self) -> None:
         """After the loss of a connection: report the last ends that the database has lost."""
-        lost_at = self._store.take_loss()
+        ends = self._context.leases.ends
+        lost_at = ends.take_loss()
         if lost_at is not None:
-            self.report_ends(self._context.leases.ends.since(lost_at))
+            self.report_ends(ends.since(lost_at))
 
     def report_ends(self, ends: Sequence[End]) -> set[Lease]:
         """Report those that the database has lost. Returns their leases."""
