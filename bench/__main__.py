@@ -44,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def measure(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     settings = _settings(options)
+    if settings.keep and not settings.dsn:
+        parser.error("--keep needs --dsn: other servers end with the run")
     with Lab(settings) as lab:
         plan = _plan(options.command, lab)
         known = {cell.system for cell in plan.cells}
@@ -99,6 +101,7 @@ def _add_command(commands: Any, name: str) -> None:
     )
     if name == "growth":
         add("--scale", type=float, metavar="X", help="of the large store: 1 is ten million jobs of each kind (default)")
+        add("--keep", metavar="NAME", help="keep the large store in this database of --dsn, and use it again next time")
     if name == "all":
         add("--fresh", action="store_true", help="do not continue an interrupted run")
         parts = importlib.import_module("bench.commands.all").PARTS
@@ -116,8 +119,8 @@ def _positive(text: str) -> int:
 def _settings(options: argparse.Namespace) -> Options:
     repeat = options.repeat or (1 if options.quick else None)
     only, without = tuple(sorted(options.only)), tuple(sorted(getattr(options, "without", ())))
-    scale = getattr(options, "scale", None)
-    return Options(options.quick, repeat, only, options.dsn, options.jobs, without, scale)
+    store = {name: getattr(options, name, None) for name in ("scale", "keep")}
+    return Options(options.quick, repeat, only, options.dsn, options.jobs, without, **store)
 
 
 def _plan(command: str, lab: Lab) -> Plan:

@@ -23,6 +23,7 @@ class Options:
     jobs: int | None = None
     without: tuple[str, ...] = ()  # parts of `all`
     scale: float | None = None  # of the store of `growth`
+    keep: str | None = None  # its database
 
 
 class Lab:
@@ -53,8 +54,8 @@ class Lab:
     def place(self, system: System) -> Place:
         return places.open_place(system, self)
 
-    def postgres_place(self, system: System) -> PostgresPlace:
-        return PostgresPlace(system, self)
+    def postgres_place(self, system: System, keep: str | None = None) -> PostgresPlace:
+        return PostgresPlace(system, self, keep)
 
     def facts(self) -> dict[str, Any]:
         found = machine.facts()

@@ -70,10 +70,13 @@ class Place:
 
 
 class PostgresPlace(Place):
-    def __init__(self, system: System, servers: Servers) -> None:
+    """A database. With `keep`, the one of that name, which stays: it is empty only if `is_new`."""
+
+    def __init__(self, system: System, servers: Servers, keep: str | None = None) -> None:
         super().__init__(system)
-        self.server = servers.postgres
-        self.database = self.server.create(servers.template(system))
+        self.server, self._is_kept = servers.postgres, keep is not None
+        self.is_new = keep is None or not self.server.has(keep)
+        self.database = self.server.create(servers.template(system), keep) if self.is_new else str(keep)
         self.url = self.server.url(self.database)
         self.db = psycopg.connect(self.url, autocommit=True)
         self.env["BENCH_URL"] = self.url
@@ -99,7 +102,8 @@ class PostgresPlace(Place):
     def close(self) -> None:
         super().close()
         self.db.close()
-        self.server.drop(self.database)
+        if not self._is_kept:
+            self.server.drop(self.database)
 
 
 class SQLitePlace(Place):

@@ -55,12 +55,16 @@ class Postgres:
             for statement in statements:
                 connection.execute(statement.encode())
 
-    def create(self, template: str | None = None) -> str:
+    def create(self, template: str | None = None, name: str | None = None) -> str:
         """A new database, as a copy of another one if named; returns its name."""
-        name = f"bench_{uuid.uuid4().hex[:10]}"
+        name = name or f"bench_{uuid.uuid4().hex[:10]}"
         copy = f" template {template} strategy file_copy" if template else ""
         self.execute(f"create database {name}{copy}", "checkpoint")
         return name
+
+    def has(self, name: str) -> bool:
+        with psycopg.connect(self.dsn) as connection:
+            return connection.execute("select from pg_database where datname = %s", (name,)).fetchone() is not None
 
     def drop(self, name: str) -> None:
         self.execute(f"drop database if exists {name} with (force)")

@@ -19,7 +19,7 @@ import psycopg
 import pytest
 
 from bench import __main__ as command_line
-from bench import bars, cells, picture, report, runner, summary
+from bench import bars, cells, pages, picture, report, runner, summary
 from bench.cells import Wrong
 from bench.commands import enqueue
 from bench.environments import Unavailable
@@ -38,6 +38,7 @@ from bench.results import Results
 from bench.rows import Copier, enqueue_one
 from bench.server import Postgres
 from bench.systems import ALL, RELET, SQLITE
+from relet._web.api import ENDPOINTS
 from tests import forks
 from tests.plugin.command_line import CommandLine
 from tests.servers import PrivateServer, Server
@@ -107,6 +108,25 @@ def test_a_part_can_be_left_out_and_added_to_the_report_later(
     assert "relet: growth at most 10 MiB: met" in capsys.readouterr().out
     (page,) = (tmp_path / "both").glob("*.md")
     assert f"Measured apart, on the same machine: soak at {soak.head['revision']}." in page.read_text()
+
+
+def test_every_request_of_the_api_that_changes_something_is_timed() -> None:
+    changing = {f"{one.method} {one.path}".replace(":path", "") for one in ENDPOINTS if one.method != "GET"}
+    assert set(pages.BODIES) == changing
+
+
+def test_a_store_is_kept_only_on_a_server_that_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["growth", "--keep", "large"])
+    assert "--keep needs --dsn" in capsys.readouterr().err
+
+
+def test_a_slow_call_is_named_with_its_time() -> None:
+    results = Results.begin("growth", {})
+    for call, milliseconds in (("cancel", 4.0), ("erase", 180.2), ("count", 100.6)):
+        results.add(turn=1, cell="calls", row="calls", system=call, p99=milliseconds)
+    (verdict,) = [bar.verdict(results) for bar in bars.BARS if bar.row == "calls"]
+    assert (verdict.met, verdict.found) == (False, "2 of 3 are not: erase, 180 ms; count, 101 ms")
 
 
 def test_systems_take_turns_and_begin_with_another_one_each_time() -> None:
