@@ -303,10 +303,9 @@ def _drop_schema(store: StoreHarness) -> None:
 
 
 def _undo_the_newest_migration(store: StoreHarness) -> None:
-    """As a release before this one left the schema. (SQLite: the newest migration does nothing.)"""
-    if store.on_postgres:
-        store.query("drop table {s}sleepers")
-        store.query("drop function {s}wake")
+    """As a release before this one left the schema."""
+    for index in ("operations_subject", "audit_subject", "dependencies_copies"):
+        store.query(f"drop index {{s}}{index}")
     store.query(f"delete from {{s}}migrations where version = {NEWEST}")
 
 

@@ -10,6 +10,8 @@ import psycopg
 import pytest
 
 from relet import App, Attempt, Fail, InvalidInput
+from relet._client import client
+from relet._store.flows import erase
 from relet._store.postgres import PostgresStore
 from relet._store.sqlite import SQLiteStore
 from relet.types import FailedJob
@@ -105,6 +107,25 @@ def test_nothing_of_the_jobs_is_left_in_any_table(app: App, which: str) -> None:
     assert app.client.count(task="after") == 1
     (entry, *_) = app.client.acting_as("eve").audit().entries
     assert entry.what != "erase" or MARK not in str(entry)
+
+
+@pytest.mark.parametrize("which", ["tag", "group", "target"])
+def test_it_works_in_steps_that_find_all_jobs(app: App, which: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "ERASED_AT_ONCE", 2)
+    monkeypatch.setattr(client, "SEARCHED_AT_ONCE", 3)
+    monkeypatch.setattr(erase, "MAX_AUDITED", 2)
+    app.task(plain)
+    app.client.migrate()
+    ann, task = app.client.acting_as("ann"), app.tasks["plain"]
+    filters: dict[str, Any] = {which: MARK}
+    mine = task.using(tags=[MARK]) if which == "tag" else task.using(**filters)
+    for number in range(5):
+        app.client.enqueue_many([mine.draft() for _ in range(2)] + [task.draft() for _ in range(4)])
+        app.client.cancel(app.client.jobs().jobs[number])
+        ann.bulk("pause", limit=1, task="plain", **filters)
+    assert app.client.erase(**filters) == 10
+    assert app.client.count() == 20
+    assert leaves(app) == []
 
 
 def test_a_running_job_loses_its_lease(app: App) -> None:

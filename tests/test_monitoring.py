@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from relet import App, InvalidInput, Job, State
 from relet._core.stats import BOUNDS, Histogram, step_for
 from relet._core.worker import WorkerFacts
-from relet._store.flows import inspect, search, stats, worker_reports
+from relet._store.flows import inspect, search, stats, targets, worker_reports
 from relet._store.flows.stats import Count
 from relet._store.query import TRAITS
 from relet._tasks.task import new_id
@@ -133,6 +133,21 @@ def test_a_target_shows_its_holder_and_the_jobs_that_wait_for_it(shop: App) -> N
     assert (free.holder, free.line, free.waiting) == (None, [], 0)
 
 
+def test_a_long_line_is_counted_up_to_a_limit_and_says_so(shop: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(targets, "MAX_LINES", 2)
+    monkeypatch.setattr(targets, "MAX_LINE", 3)
+    monkeypatch.setattr(inspect, "MAX_POSITION", 3)
+    long, short = ([work(shop, n, target=name) for n in range(number)] for name, number in (("a", 6), ("b", 3)))
+    assert _promoted(shop)
+    found = {one.target: (one.waiting, one.at_least) for one in shop.client.targets().targets}
+    assert found == {"a": (2, True), "b": (2, False)}
+    assert [one.target for one in shop.client.targets(limit=1, cursor="a").targets] == ["b"]
+    views = [shop.client.target(name, limit=1) for name in ("a", "b")]
+    assert [(view.waiting, view.at_least) for view in views] == [(3, True), (2, False)]
+    assert shop.client.explain(long[-1])[1] == "3 or more in line before it"
+    assert shop.client.explain(short[-1])[1] == "1 in line before it"
+
+
 def _promoted(app: App) -> bool:
     from relet._store.flows.promote import promote
 
@@ -244,8 +259,24 @@ def test_one_of_many_workers_counts_the_jobs_of_a_minute(shop: App) -> None:
     taken = [sample(shop, T0 + seconds) for seconds in (0, 59, 60)]
     assert taken == [True, False, True]
     with at(store, T0 + 120):
-        points = store.run(stats.stats, T0, T0 + 120)
+        points = store.run(stats.page, T0, T0 + 120).points
     assert [(point.at.timestamp(), point.gauges["queued"]) for point in points] == [(T0, 1), (T0 + 60, 1)]
+
+
+def test_a_count_that_took_long_is_enough_for_longer(shop: App) -> None:
+    work(shop)
+    store = shop._store()
+    taken = []
+    for minute in range(12):
+        with at(store, T0 + 60 * minute):
+            claimed = store.run(stats.claim_sample)
+            if claimed is not None:
+                seconds = {0: 2.5, 3: 0.4, 4: 600.0}.get(minute, 0.0)
+                store.run(stats.save_sample, store.run(inspect.counted_queues), claimed, seconds)
+                taken.append(minute)
+    assert taken == [0, 3, 4], "three minutes for three seconds, and never more than nine"
+    with at(store, T0 + 60 * 13):
+        assert store.run(stats.claim_sample) == T0 + 60 * 13
 
 
 def test_few_jobs_are_counted_when_they_are_looked_at(shop: App, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,18 +337,22 @@ def test_counting_all_jobs_takes_no_lock_that_writers_wait_for(shop: App) -> Non
     shop._store().run(stats.save_sample, found)
 
 
-def test_history_gets_coarser_with_age_and_loses_nothing_of_its_sums(shop: App) -> None:
+def test_history_gets_coarser_with_age_and_loses_nothing_of_its_sums(
+    shop: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stats, "MAX_ROLLED_UP", 37)
     store = shop._store()
     for minute in range(120):
         counts = [Count("q", "succeeded", 2), Count("q", "waits", 1, 3), Count("q", "gauge.queued", minute, peak=True)]
         with at(store, T0 + 60 * minute):
             store.run(stats.add, counts)
-    assert sum(point.counts["succeeded"] for point in store.run(stats.totals)) == 240
+    assert sum(point.counts["succeeded"] for point in store.run(stats.totals).points) == 240
 
     def steps(now: float, step: int) -> list[tuple[float, int, float]]:
         with at(store, now):
-            store.run(stats.roll_up)
-            points = store.run(stats.stats, T0, now, step=step)
+            while store.run(stats.roll_up):
+                pass
+            points = store.run(stats.page, T0, now, step=step).points
             together = store.run(stats.stats, T0, now, step=step, queues=["*"])
             assert store.run(stats.stats, T0, now, step=step, queues=["q", "none"]) == points
             some = store.run(stats.stats, T0, now, step=step, queues=["q"], only="succeeded")
@@ -333,7 +368,7 @@ def test_history_gets_coarser_with_age_and_loses_nothing_of_its_sums(shop: App) 
     assert steps(T0 + 5 * 24 * HOUR, 3600) == [(0, 120, 59), (3600, 120, 119)]
     assert steps(T0 + 100 * 24 * HOUR, 21600) == [(0, 240, 119)]
     assert steps(T0 + 500 * 24 * HOUR, 21600) == []
-    (total,) = store.run(stats.totals)
+    (total,) = store.run(stats.totals).points
     assert (total.counts["succeeded"], total.waits.number) == (240, 120)
 
 
@@ -344,7 +379,7 @@ def test_moments_of_a_queue_are_found_in_any_period_and_after_gaps(shop: App) ->
             store.run(stats.add, [Count(queue, "succeeded", 1) for queue in ("q", "r")])
     for since, end in ((T0, T0 + 60), (T0 + 60, T0 + 480), (T0 + 120, T0 + 420), (T0 - HOUR, T0 + HOUR)):
         with at(store, T0 + 3 * HOUR):
-            every = store.run(stats.stats, since, end, step=60)
+            every = store.run(stats.page, since, end, step=60).points
             some = store.run(stats.stats, since, end, step=60, queues=["r"])
         assert some == [point for point in every if point.queue == "r"]
     with at(store, T0 + 3 * HOUR):
@@ -385,12 +420,36 @@ def test_all_queues_together_are_counted_beside_them(shop: App) -> None:
     with at(store, T0):
         (point,) = store.run(stats.stats, T0, T0 + 60, queues=["*"])
     assert (point.queue, point.counts, point.runs.number, point.gauges["queued"]) == ("*", {"succeeded": 4}, 4, 2)
-    assert [one.queue for one in store.run(stats.totals)] == ["billing", "mail"]
+    assert [one.queue for one in store.run(stats.totals).points] == ["billing", "mail"]
     with at(store, T0):
-        found = store.run(stats.stats, T0, T0 + 60, only="succeeded")
+        found = store.run(stats.page, T0, T0 + 60, only="succeeded").points
     assert [(one.queue, one.counts, one.gauges) for one in found] == [
         (q, {"succeeded": 2}, {}) for q in ("billing", "mail")
     ]
+
+
+def test_statistics_of_many_queues_are_read_page_by_page(shop: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stats, "MAX_READ", 120)
+    monkeypatch.setattr(stats, "MAX_TOTALS", 2)
+    begin = datetime.now(UTC) - timedelta(hours=1)
+    names = [f"q{number}" for number in range(5)]
+    for queue in names:
+        shop._store().run(stats.add, [Count(queue, "succeeded", 2), Count(queue, "waits", 1, 3)])
+    shop._store().run(stats.add, [Count("gauged", "gauge.queued", 3, peak=True)])
+    first = shop.client._stats_page(since=begin, step=60)
+    assert 0 < len(first.points) < 6, "a page ends after so many steps of queues"
+    assert first.cursor == first.points[-1].queue
+    assert [point.queue for point in shop.client.stats(since=begin, step=60)] == ["gauged", *names]
+    assert [point.queue for point in shop.client.stats(since=begin, only="succeeded")] == names
+    assert [point.queue for point in shop.client.totals()] == names, "gauges have no totals"
+    points, together = shop._store().run(stats.exported, 5)
+    assert ([point.waits.number for point in points], together) == ([1] * 5, None)
+    points, together = shop._store().run(stats.exported, 4)
+    assert [(point.queue, point.counts, point.waits.number) for point in points] == [
+        (queue, {"succeeded": 2}, 0) for queue in names
+    ]
+    assert together is not None
+    assert (together.queue, together.waits.number) == ("*", 5)
 
 
 def test_a_step_is_chosen_that_is_still_kept_and_not_too_short() -> None:
@@ -422,7 +481,7 @@ def test_what_is_done_in_bulk_is_done_to_all_that_match_and_to_no_other(shop: Ap
     spared = work(shop, queue="billing")
     steps: list[int] = []
     done = shop.client.bulk("pause", queue="mail", on_step=lambda so_far: steps.append(so_far.done))
-    assert (done.done, done.refused, steps) == (250, 0, [100, 200, 250])
+    assert (done.done, done.refused, steps) == (250, 0, [50, 100, 150, 200, 250])
     assert shop.client.count(state="paused") == 250
     assert shop.client.bulk("resume", state="paused", limit=30).done == 30
     assert shop.client.bulk("cancel", queue="mail", state="paused").done == 220

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from relet import App, InvalidInput, JobNotFound, new_id
+from relet._store.flows import search
 from relet.codecs import ZlibCodec
 from tests.databases import inventory
 from tests.harness import harness_of
@@ -41,6 +42,24 @@ def test_jobs_are_found_by_tag_while_they_wait_and_when_they_are_over(app: App) 
     assert found(app, tag="vip", state="succeeded") == ["a"]
     assert app.client.count(tag="eu") == 2
     assert app.client.bulk("cancel", tag="eu").done == 1
+
+
+def test_pages_of_a_tag_read_no_jobs_without_it(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MAX_TAGGED", 2)
+    task, jobs = app.tasks["pay"], list[str]()
+    for number in range(5):
+        jobs.append(task.using(tags=["vip"], queue=f"q{number % 2}").enqueue("a").id)
+        app.client.enqueue_many([task.draft("other") for _ in range(10)])
+    newest = sorted(jobs, reverse=True)  # ids of the same millisecond are in any order
+    app.client.cancel(newest[0])
+    assert [job.id for job in app.client.jobs(tag="vip", scan=2).jobs] == newest[:2]
+    page = app.client.jobs(tag="vip", queue="q1", scan=100, limit=1)
+    found = page.jobs
+    while page.cursor is not None:  # a page may be short, or empty
+        page = app.client.jobs(tag="vip", queue="q1", scan=100, limit=1, cursor=page.cursor)
+        found += page.jobs
+    assert [job.id for job in found] == [id for id in newest if id in (jobs[1], jobs[3])]
+    assert [job.id for job in app.client.jobs(tag="vip", limit=3).jobs] == newest[:3]
 
 
 def test_many_drafts_keep_their_order_with_tags(app: App) -> None:

@@ -148,6 +148,7 @@ def test_sessions_are_bounded_on_the_server(pg_url: str, schema: str) -> None:
         bounds = {name: ours.execute(f"show {name}".encode()).fetchone() for name in BOUNDS}
         assert bounds == dict.fromkeys(BOUNDS, ("3s",))
         assert {source_of(handlers.raw, name) for name in BOUNDS} == {"default"}
+        assert ours.execute("show jit").fetchone() == ("off",), "the server would compile for a second"
     app.close()
 
 

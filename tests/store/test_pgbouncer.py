@@ -16,7 +16,7 @@ from relet import App, Job, State
 from relet._core.ids import make_id
 from relet._core.job import Draft
 from relet._store.flows import enqueue, inspect
-from relet._store.postgres import PostgresStore
+from relet._store.postgres import Limits, OwnConnection, PostgresStore
 from relet._store.query import as_json, read
 from tests.databases import Database
 from tests.harness import harness_of
@@ -59,6 +59,14 @@ def test_a_life_through_the_pooler(app: App) -> None:
         assert app.client.complete(second, n).state is State.SUCCEEDED
         assert app.client.result(second, timeout=5) == n
     assert app.client.count() == 24
+
+
+def test_no_statement_is_compiled_behind_the_pooler(bouncer: Database, pg_database: Database) -> None:
+    with closing(one_connection(bouncer)) as store, store._server.pool.connection() as raw:
+        own = OwnConnection(raw, store.quoted, Limits(3.0, 0, 3.0, None))
+        own.begin()
+        assert raw.execute("show jit").fetchone() == ("off",)
+        raw.rollback()
 
 
 @pytest.mark.long

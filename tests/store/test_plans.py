@@ -24,7 +24,19 @@ from psycopg import sql
 
 from relet._core.filters import Filter
 from relet._core.job import Claimed, Draft, Progress, Raised, Released, State, Succeeded
-from relet._store.flows import chains, claim_one, control, enqueue, lease, maintenance, promote, search, settle
+from relet._store.flows import (
+    chains,
+    claim_one,
+    control,
+    enqueue,
+    erase,
+    lease,
+    maintenance,
+    promote,
+    search,
+    settle,
+    targets,
+)
 from relet._store.flows import claim as claim_flows
 from relet._store.flows import inspect as look
 from relet._store.flows.claim_scope import Scope
@@ -76,6 +88,10 @@ INTENDED = {
     "inspect/get": {"jobs_pkey", "finished_pkey"},
     "inspect/jobs_live": {"jobs_pkey"},
     "inspect/jobs_over": {"finished_pkey"},
+    "inspect/tagged_live": {"jobs_pkey"},
+    "inspect/tagged_over": {"finished_pkey"},
+    "inspect/targets": {"jobs_line", "jobs_holder"},
+    "erase/traces": {"dependencies_copies"},
     "inspect/chain": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
     "enqueue/insert": set[str](),
     "lease/requests": {"jobs_pkey"},
@@ -388,6 +404,10 @@ def _look(on: Explainer, finished: str) -> None:
     on.run(search.jobs, Filter(task="rare"), limit=50, cursor=page.cursor, scan=10_000)
     for plan in on.plans[seen:]:
         assert plan.buffers_found < 30_000, f"{plan.buffers_found} buffers to look at 10,000 jobs:\n{plan}"
+    (tagged,) = on.run(enqueue.enqueue, [Draft(draft().id, "race", "{}", tags=("rare",))])
+    assert [job.id for job in on.run(search.jobs, Filter(tag="rare"), limit=50).jobs] == [tagged.id]
+    assert on.run(erase.erase_jobs, [tagged]) == 1
+    assert on.run(targets.targets, limit=50).targets
     assert on.run(look.get, page.jobs[0].id)
     found = on.run(look.get, finished)
     assert found is not None

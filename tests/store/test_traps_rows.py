@@ -42,6 +42,8 @@ def test_of_two_who_sum_up_statistics_at_once_one_counts(pg_harness: StoreHarnes
     assert second.blocked
     first.commit()
     second.result()
+    while pg_harness.run(stats.roll_up):
+        pass
     points = pg_harness.run(stats.stats, pg_harness.now - 86400, None, step=600, queues=["q"])
     assert [point.counts for point in points] == [{"succeeded": 7}]
     assert pg_harness.count("stats", "step in (60, -60)") == 0

@@ -148,6 +148,11 @@ def state(job: Job[Any]) -> str:
     return f"{job.state} ({'signal' if job.awaits else job.wait})" if job.wait else str(job.state)
 
 
+def count(number: int, at_least: bool) -> int | str:
+    """A number; with a plus if counting stopped there."""
+    return f"{number}+" if at_least else number
+
+
 def seconds(number: float | None) -> str:
     """Format a duration for a table: `850ms`, `12s`, `4m5s`."""
     return "" if number is None else duration(number, compact=True)

@@ -39,7 +39,7 @@ def _list(client: Client, options: argparse.Namespace) -> int:
         return 0
     lines = [
         (one.target, one.holder and one.holder.id, one.holder and one.holder.task,
-         one.holder and output.state(one.holder), one.waiting)
+         one.holder and output.state(one.holder), output.count(one.waiting, one.at_least))
         for one in page.targets
     ]  # fmt: skip
     output.table(("TARGET", "HELD BY", "TASK", "STATE", "WAITING"), lines)
@@ -54,7 +54,7 @@ def _show(client: Client, options: argparse.Namespace) -> int:
         output.as_json(view)
         return 0
     holder = "no job" if view.holder is None else f"{view.holder.id} {view.holder.task} {output.state(view.holder)}"
-    output.facts([("target", view.target), ("held by", holder), ("waiting", view.waiting)])
+    output.facts([("target", view.target), ("held by", holder), ("waiting", output.count(view.waiting, view.at_least))])
     if view.line:
         print()
         table_of(list(view.line))

@@ -14,7 +14,8 @@ from .._core.verbs import BulkVerb
 from .._store.flows import control, search
 from .audit import AuditAction, AuditedStore
 
-AT_ONCE = 100  # jobs that one transaction changes
+AT_ONCE = 50  # jobs that one transaction changes
+SCAN = 10_000  # jobs that one search for them reads
 
 
 class BulkResult(Struct, frozen=True):
@@ -61,7 +62,7 @@ class Bulk(Struct, frozen=True):
         def find() -> tuple[AuditAction, tuple[Any, ...]] | None:
             nonlocal following
             limit = AT_ONCE if left is None else min(AT_ONCE, left)
-            page = store.read(search.jobs, self.where, limit=limit, cursor=cursor)
+            page = store.read(search.jobs, self.where, limit=limit, cursor=cursor, scan=SCAN)
             following = page.cursor
             if not page.jobs:
                 return None

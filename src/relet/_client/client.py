@@ -46,7 +46,8 @@ from .wait import wait_for
 P = ParamSpec("P")
 R = TypeVar("R")
 
-ERASED_AT_ONCE = 100  # jobs that one transaction deletes
+ERASED_AT_ONCE = 25  # jobs that one transaction deletes
+SEARCHED_AT_ONCE = 10_000  # jobs that one search for them reads
 T = TypeVar("T")
 
 DAY = 86400.0
@@ -332,15 +333,32 @@ class Client(Inspection):
         where = self._filter(which)
         if where == Filter():
             raise InvalidInput("erase needs a tag, a group or a target")
-        kinds = [name for name, value in which.items() if value is not None]
-        total = 0
-        while found := self._store.run(search.jobs, where, limit=ERASED_AT_ONCE).jobs:
-            total += self._audited.step(AuditAction("erase", kinds[0]), erase.erase_jobs, found)
-        for value in which.values():
-            if isinstance(value, str):
-                self._store.run(erase.erase_value, value)
-        self._audited.note(AuditAction("erase", " and ".join(kinds), {"jobs": total}))
+        values = {name: value for name, value in which.items() if isinstance(value, str)}
+        since = self._store.run(inspect.clock)
+        total = self._erase(where, next(iter(values)))
+        total += self._erase(structs.replace(where, created_from=since - 1.0), next(iter(values)))  # enqueued meanwhile
+        for value in values.values():
+            self._erase_value(value)
+        self._audited.note(AuditAction("erase", " and ".join(values), {"jobs": total}))
         return total
+
+    def _erase(self, where: Filter, subject: str) -> int:
+        """Delete jobs in small transactions: each search reads so many jobs, and each deletion deletes so many."""
+        cursor, total = None, 0
+        while True:
+            page = self._store.run(search.jobs, where, limit=ERASED_AT_ONCE, cursor=cursor, scan=SEARCHED_AT_ONCE)
+            if page.jobs:  # then search the same range again: none may be left in it
+                total += self._audited.step(AuditAction("erase", subject), erase.erase_jobs, page.jobs)
+            elif page.cursor is None:
+                return total
+            else:
+                cursor = page.cursor
+
+    def _erase_value(self, value: str) -> None:
+        self._store.run(erase.erase_group, value)
+        beyond: int | None = 0
+        while beyond is not None:
+            beyond = self._store.run(erase.erase_audited, value, beyond)
 
     @property
     def schedules(self) -> Schedules:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, Unpack
@@ -14,7 +14,7 @@ from .._core.decoding import decodable
 from .._core.filters import Filter, Which, make_filter
 from .._core.ids import parse_id
 from .._core.job import AttemptRecord, Chain, Dependency, Job, StepRecord
-from .._core.stats import STEPS, StatPoint
+from .._core.stats import STEPS, StatPage, StatPoint
 from .._core.views import AuditPage, FailureGroup, JobDetails, Page, QueueInfo, ReplicaStatus, TargetPage, TargetView
 from .._core.worker import WorkerInfo
 from .._store.flows import audit, doctor, failures, inspect, search, stats, targets, workers
@@ -180,8 +180,7 @@ class Inspection:
     def targets(self, *, limit: int = 50, cursor: str | None = None) -> TargetPage:
         """A page of targets that have a holder or waiting jobs, by name. Pass `page.cursor` to continue."""
         limit = validate.integer("limit", limit, 1, 1000)
-        start = None if cursor is None else validate.text("cursor", cursor)
-        return self._show(targets.targets, limit=limit, cursor=start)
+        return self._show(targets.targets, limit=limit, cursor=_name_cursor(cursor))
 
     def target(self, target: str, /, *, limit: int = 100) -> TargetView:
         """One target: the job that holds it, and the jobs that wait for it, in order."""
@@ -211,12 +210,24 @@ class Inspection:
         is quicker. Steps of 60 seconds are kept for 3 hours, of 600 for 3 days, of 3600 for 8 days, of 21600 for 400
         days. None: the shortest step that covers the time.
         """
-        begin = validate.timestamp("since", since)
-        end = None if until is None else validate.timestamp("until", until)
-        if step is not None and step not in STEPS:
-            raise InvalidInput(f"step must be one of {', '.join(map(str, STEPS))} seconds, not {step!r}")
-        name = None if queue is None else validate.text("queue", queue)
-        return self._show(stats.stats, begin, end, step=step, queues=None if name is None else [name], only=only)
+        if queue is not None:
+            begin, end = _period(since, until, step)
+            return self._show(stats.stats, begin, end, step=step, queues=[validate.text("queue", queue)], only=only)
+        read = partial(self._stats_page, since=since, until=until, step=step, only=only)
+        return sorted(_all_points(read), key=lambda one: (one.at, one.queue))
+
+    def _stats_page(
+        self,
+        *,
+        since: datetime,
+        until: datetime | None = None,
+        step: int | None = None,
+        only: str | None = None,
+        cursor: str | None = None,
+    ) -> StatPage:
+        """The statistics of some queues."""
+        begin, end = _period(since, until, step)
+        return self._show(stats.page, begin, end, step=step, only=only, cursor=_name_cursor(cursor))
 
     def _recent_counts(
         self, queues: Sequence[str], name: str, since: datetime, step: int
@@ -226,7 +237,15 @@ class Inspection:
 
     def totals(self) -> list[StatPoint]:
         """Counters since the store was created, one point for each queue: they never decrease, as monitoring wants."""
-        return self._show(stats.totals)
+        return list(_all_points(self._totals_page))
+
+    def _totals_page(self, *, cursor: str | None = None) -> StatPage:
+        """The totals of some queues."""
+        return self._show(stats.totals, _name_cursor(cursor))
+
+    def _exported_totals(self, max_queues: int) -> tuple[list[StatPoint], StatPoint | None]:
+        """The totals for monitoring, with histograms of up to so many queues, or of all of them together."""
+        return self._show(stats.exported, max_queues)
 
     def audit(self, *, limit: int = 50, cursor: str | None = None) -> AuditPage:
         """Changes by clients that act for an operator (`acting_as`), the latest first."""
@@ -236,6 +255,27 @@ class Inspection:
 
 def _scan(scan: int | None) -> int | None:
     return None if scan is None else validate.integer("scan", scan, 1, MAX_SCANNED)
+
+
+def _period(since: datetime, until: datetime | None, step: int | None) -> tuple[float, float | None]:
+    """The bounds of statistics, checked."""
+    if step is not None and step not in STEPS:
+        raise InvalidInput(f"step must be one of {', '.join(map(str, STEPS))} seconds, not {step!r}")
+    return validate.timestamp("since", since), None if until is None else validate.timestamp("until", until)
+
+
+def _all_points(read: Callable[..., StatPage]) -> Iterator[StatPoint]:
+    """The points of all pages. Each page is a short transaction, however many queues there are."""
+    page = read()
+    yield from page.points
+    while page.cursor is not None:
+        page = read(cursor=page.cursor)
+        yield from page.points
+
+
+def _name_cursor(cursor: str | None) -> str | None:
+    """The cursor of a page whose rows are ordered by name, checked."""
+    return None if cursor is None else validate.text("cursor", cursor)
 
 
 def run_on(store: Store, connection: Any, flow: Callable[..., Flow[T]], *args: Any, **kwargs: Any) -> T:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -31,5 +32,23 @@ def _attach(value: Any, codecs: Codecs) -> None:
             for one in value:
                 _attach(one, codecs)
         case Struct():
-            for name in value.__struct_fields__:
+            for name in _fields_with_records(type(value)):
                 _attach(getattr(value, name), codecs)
+
+
+@cache
+def _fields_with_records(kind: type[Struct]) -> tuple[str, ...]:
+    """The fields that can hold a record with encoded values: a list of a thousand queues has none."""
+    hints = get_type_hints(kind)
+    return tuple(name for name in kind.__struct_fields__ if _holds_records(hints[name]))
+
+
+def _holds_records(hint: Any) -> bool:
+    if any(_holds_records(part) for part in get_args(hint)):
+        return True
+    kind = get_origin(hint) or hint
+    if not isinstance(kind, type):
+        return False
+    if issubclass(kind, (Decodable, Chain)):
+        return True
+    return issubclass(kind, Struct) and bool(_fields_with_records(kind))

@@ -67,6 +67,13 @@ class StatPoint(Struct, frozen=True):
     gauges: dict[str, float] = field(default_factory=dict)
 
 
+class StatPage(Struct, frozen=True):
+    """The points of some queues, by time and queue. Pass `cursor` to the next call; None: this is the last page."""
+
+    points: list[StatPoint]
+    cursor: str | None
+
+
 def step_for(since: float, until: float, now: float) -> int:
     """The shortest step that is still kept for the whole period and gives at most `MAX_POINTS` points."""
     for step, kept in STEPS.items():

@@ -89,11 +89,12 @@ def counted_at(queues: Iterable[QueueInfo]) -> datetime | None:
 
 
 class TargetInfo(Struct, frozen=True):
-    """A target, the job that holds it, and how many jobs wait for it."""
+    """A target, the job that holds it, and how many jobs wait for it: `waiting` or, with `at_least`, more."""
 
     target: str
     holder: Job[Any] | None
     waiting: int
+    at_least: bool = False
 
 
 class TargetPage(Struct, frozen=True):
@@ -104,12 +105,14 @@ class TargetPage(Struct, frozen=True):
 
 
 class TargetView(Struct, frozen=True):
-    """A target, the job that holds it, and the first waiting jobs in order. `waiting` counts all of them."""
+    """A target, the job that holds it, and the first waiting jobs in order. `waiting` is the number of all of them or,
+    with `at_least`, the number at which counting stopped."""
 
     target: str
     holder: Job[Any] | None
     line: list[Job[Any]]
     waiting: int
+    at_least: bool = False
 
 
 class FailureGroup(Struct, frozen=True):

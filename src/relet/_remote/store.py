@@ -125,7 +125,7 @@ class RemoteStore(Store):
             # What a gateway does itself.
             inspect.queue_names: _nothing(list), inspect.queued_tasks: _nothing(dict),
             maintenance.request_notifications: _nothing(_none), control.declare_limits: _nothing(_none),
-            stats.claim_sample: _nothing(bool),
+            stats.claim_sample: _nothing(_none),
         }  # fmt: skip
 
     def __repr__(self) -> str:

@@ -52,7 +52,10 @@ BEGIN_SNAPSHOT = "begin isolation level repeatable read read only"
 
 #: Behind a pooler the session does not belong to this process, so its limits are set for each transaction. A process
 #: that is stopped in the middle of a transaction must not keep locks that others wait for.
-BEHIND_POOLER = "; set local idle_in_transaction_session_timeout = '3s'"
+BEHIND_POOLER: dict[Dialect, str] = {
+    "postgres": "; set local idle_in_transaction_session_timeout = '3s'; set local jit = off",
+    "rows": "; set local idle_in_transaction_session_timeout = '3s'",
+}
 
 MIGRATION_SECONDS = 600.0
 IDLE, INERROR = psycopg.pq.TransactionStatus.IDLE, psycopg.pq.TransactionStatus.INERROR
@@ -533,7 +536,7 @@ class OwnConnection:
         assert self._limits is not None
         text = text or BEGINS[self._statements]
         if self._limits.session is None:
-            text += BEHIND_POOLER
+            text += BEHIND_POOLER[self._statements]
         if seconds != self._limit:
             text += f"; set local statement_timeout = '{milliseconds(seconds)}'"
             self._limit = seconds

@@ -50,6 +50,9 @@ KEEPALIVES = {
 }
 
 #: Parts of a URL that may be lists, and the value that an empty list item stands for.
+#: Settings that only PostgreSQL's own planner has.
+PLANNING = ("plan_cache_mode", "jit")
+
 _PER_HOST = {"host": "", "hostaddr": "", "port": "5432"}
 
 #: Messages of a server that refuses the connection, so that a retry would be refused as well.
@@ -157,6 +160,9 @@ class PostgresPool:
             "idle_in_transaction_session_timeout": "3s",
             # The best plan of each statement is the same for all parameters: no need to plan it each time.
             "plan_cache_mode": "force_generic_plan",
+            # With millions of jobs the planner expects any search to be long, and would compile it for a second each
+            # time, although it stops after a few rows.
+            "jit": "off",
         }
         return self._connect({**KEEPALIVES, **limits})
 
@@ -174,7 +180,7 @@ class PostgresPool:
                 else:
                     self.pooled = is_pooled(connection)
                 if not found.generic_plans:
-                    settings = {name: value for name, value in settings.items() if name != "plan_cache_mode"}
+                    settings = {name: value for name, value in settings.items() if name not in PLANNING}
                 if self.pooled:
                     # A statement prepared in this session may be missing, or clash, in the next one.
                     connection.prepare_threshold = None

@@ -42,7 +42,8 @@ class PruneRound:
 
     def steps(self) -> Iterator[Pruned]:
         """Yields what was deleted so far after each transaction, with `more` while jobs are left."""
-        self._store.run(stats.roll_up)
+        while self._store.run(stats.roll_up) and not self._stop():
+            pass  # in small transactions
         dropped = tuple(self._store.drop_old(self._keep_finished, self._stop))
         self.total = Pruned(partitions=dropped)
         yield from self._delete_jobs()

@@ -48,6 +48,7 @@ Parameters = Mapping[str, str]
 Handler = Callable[[Request], Awaitable[Response]]
 CallKind = Role | Literal["session"]
 
+MAX_HISTOGRAMS = 100  # queues whose histograms are exported, each with more than fifty lines
 TIME_LIMIT = 20.0  # seconds that a response may take
 MAX_CONCURRENT = 4  # requests handled at the same time, so that the web leaves database connections to others
 LONGEST_PARAMETER = 2000
@@ -365,8 +366,16 @@ class Endpoints:
 
     def _metrics_text(self, openmetrics: bool) -> str:
         client = self.client.replica()
-        numbers = (client.totals(), client.queues(), client.workers())
-        return exposition(*numbers, version=__version__, openmetrics=openmetrics, replica=client._replica_status())
+        totals, together = client._exported_totals(MAX_HISTOGRAMS)
+        return exposition(
+            totals,
+            client.queues(),
+            client.workers(),
+            version=__version__,
+            openmetrics=openmetrics,
+            replica=client._replica_status(),
+            together=together,
+        )
 
 
 def _retrieve_exception(task: asyncio.Task[Any]) -> None:

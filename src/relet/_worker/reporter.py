@@ -48,8 +48,8 @@ class Reporter:
         self.is_stopping = False
 
     def step(self) -> float:
-        """Report. If a connection was lost, compare the last ends with the database. Once a minute, one of the workers
-        also counts the jobs of each queue."""
+        """Report. If a connection was lost, compare the last ends with the database. Once a minute, or less often if
+        that takes long, one of the workers also counts the jobs of each queue."""
         self.report()
         self._undone.check_ends()
         if self._system.monotonic() >= self._sample_at:
@@ -62,8 +62,11 @@ class Reporter:
 
     def sample(self) -> None:
         """Count the jobs of each queue, unless another worker has just done so."""
-        if self._store.run(stats.claim_sample):
-            self._store.run(stats.save_sample, self._store.run(inspect.counted_queues))
+        minute = self._store.run(stats.claim_sample)
+        if minute is not None:
+            began = self._system.monotonic()
+            found = self._store.run(inspect.counted_queues)
+            self._store.run(stats.save_sample, found, minute, self._system.monotonic() - began)
 
     def sign_off(self, give_up: float) -> None:
         """Remove the worker's row. Returns at `give_up` at the latest."""

@@ -40,7 +40,9 @@ POOL_ROUNDS = 4
 SMALLEST_INDEX = 1000  # pages: a smaller index is not worth a finding
 OPEN = (
     "begin isolation level read committed read only; "
-    "set local statement_timeout = '3s'; set local lock_timeout = '500ms'"
+    "set local statement_timeout = '3s'; set local lock_timeout = '500ms'; "
+    # As programs have it: the server would compile for a second. Other engines do not know the setting.
+    "select set_config(name, 'off', true) from pg_settings where name = 'jit'"
 )
 
 
@@ -231,21 +233,28 @@ def holders() -> Flow[list[Finding]]:
 
 def _of_schema(quoted: str, wanted: expected.Objects, age: float | None) -> Iterator[Check]:
     """The checks of one schema."""
+    known: list[tuple[Autovacuum, list[Table]]] = []
+
+    def facts() -> Flow[tuple[Autovacuum, list[Table]]]:
+        """About all tables: three checks judge them, and they are read once."""
+        if not known:
+            known.append(((yield from _autovacuum()), (yield from _tables())))
+        return known[0]
 
     def objects() -> Flow[list[Finding]]:
         found = [Object(*row) for row in (yield read("doctor/objects"))]
         return judge_tables.objects(found, wanted, quoted)
 
     def autovacuum() -> Flow[list[Finding]]:
-        on, tables = (yield from _autovacuum()), (yield from _tables())
+        on, tables = yield from facts()
         return judge_tables.autovacuum(on, tables, wanted, quoted)
 
     def dead_rows() -> Flow[list[Finding]]:
-        on, tables = (yield from _autovacuum()), (yield from _tables())
+        on, tables = yield from facts()
         return judge_tables.dead_rows(tables, on, age, quoted)
 
     def bloat() -> Flow[list[Finding]]:
-        tables = yield from _tables()
+        _, tables = yield from facts()
         indexes = [Index(*row) for row in (yield read("doctor/indexes", pages=SMALLEST_INDEX))]
         return judge_tables.bloat(tables, indexes, quoted)
 

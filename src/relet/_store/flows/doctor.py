@@ -73,10 +73,7 @@ def waiting() -> Flow[list[Waiting]]:
     """Queued jobs by queue and task, without paused queues."""
     paused = yield from inspect.paused_queues()
     names = [name for name in (yield from inspect.queue_names()) if name not in paused]
-    found: list[Waiting] = []
     some = names[:MAX_QUEUES]
     limit = min(MAX_JOBS, MAX_READ // max(len(some), 1))
-    for queue in some:
-        tasks = yield read("doctor/queue", queue=queue, limit=limit)
-        found += [Waiting(queue, task, int(number), longest) for task, number, longest in tasks]
-    return found
+    found = yield read("doctor/waiting", queues=some, limit=limit)
+    return [Waiting(queue, task, int(number), longest) for queue, task, number, longest in found]

@@ -18,8 +18,9 @@ from . import limits, workers
 from . import mapping as rows
 
 MAX_COUNTED = 5000  # live jobs counted in one read of the queues: a few milliseconds
+MAX_POSITION = 10_000  # jobs in line before a job that are counted
 DESCRIBED = 100  # dependents in the description of a job
-SAMPLES_FOR = 600.0  # seconds after which a sample is too old to use
+SAMPLES_FOR = 900.0  # seconds after which a sample is too old to use
 
 
 class Ends(Struct, frozen=True):
@@ -34,6 +35,13 @@ class Ends(Struct, frozen=True):
 def get(job_id: str) -> Flow[Job[Any] | None]:
     found = yield read("inspect/get", ids=as_json([job_id]))
     return rows.job(found[0]) if found else None
+
+
+@read_only
+def clock() -> Flow[float]:
+    """The time of the store, in seconds since 1970."""
+    ((moment,),) = yield read("inspect/clock")
+    return float(moment)
 
 
 @read_only
@@ -259,13 +267,13 @@ def _waits_for(job: Job[Any]) -> Flow[list[str]]:
 
 def _behind(job: Job[Any]) -> Flow[list[str]]:
     found = yield read("inspect/target_holder", target=job.target)
-    ((number,),) = yield read("inspect/target_position", target=job.target, id=job.id)
-    ahead = f"{number} in line before it"
+    ((number,),) = yield read("inspect/target_position", target=job.target, id=job.id, count_limit=MAX_POSITION)
+    ahead = f"{number}{' or more' if number == MAX_POSITION else ''} in line before it"
     if found:
         id, state = found[0]
         hint = "; resume or cancel that one" if state in (State.PAUSED, State.FAILED) else ""
         return [f"target {job.target} is held by job {id}, which is {state}{hint}", ahead]
-    for id, _ in (yield read("inspect/target_queue", target=job.target, limit=1)):
+    for id, _ in (yield read("inspect/target_queue", target=job.target, limit=1, count_limit=1)):
         if (yield from get_many([id]))[id].state is State.PAUSED:
             return [f"job {id}, the first in line at target {job.target}, is paused; resume or cancel that one", ahead]
     return [f"it is in line at target {job.target}, which is free; maintenance will queue the first in line"]

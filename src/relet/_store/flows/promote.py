@@ -27,7 +27,7 @@ from . import enqueue_constrained, mapping
 from .inspect import ended
 from .settle import apply
 
-MAX_PROMOTED = 1000  # nudges, due jobs and dependencies of each kind that one promotion reads
+MAX_PROMOTED = 400  # nudges, due jobs and dependencies of each kind that one promotion reads
 
 
 class Promotion(Struct):

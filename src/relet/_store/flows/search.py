@@ -17,10 +17,12 @@ from ..query import LONG, Flow, Query, as_json, bounded, read, read_only
 from . import mapping
 
 MAX_RARE = 5000  # jobs in a rare state that one page reads
+MAX_TAGGED = 1000  # jobs with a tag that a page with a `scan` reads: each is found by its id
 
 # For filters on one rare state; else for live jobs and for those that are over.
 JOBS = ("inspect/jobs_rare", "inspect/jobs_live", "inspect/jobs_over")
 COUNT = ("inspect/count_rare", "inspect/count_live", "inspect/count_over")
+TAGGED = ("inspect/jobs_rare", "inspect/tagged_live", "inspect/tagged_over")  # for filters on a tag
 
 
 @bounded(LONG)
@@ -29,10 +31,13 @@ def jobs(which: Filter, limit: int, cursor: str | None = None, scan: int | None 
     """A page of jobs, newest first by id. With `scan`, at most so many rows of each table are read."""
     cursor = which.below(cursor)
     rare = yield from _rare_state(which)
-    floor = (yield from _scan_floor(which, cursor, scan)) if rare is None else None
+    floor = None
+    if rare is None:
+        find_floor = _scan_floor if which.tag is None else _tag_floor
+        floor = yield from find_floor(which, cursor, scan)
     params = _params(which, floor, cursor) | {"limit": limit + 1}
     found: dict[str, Job[Any]] = {}
-    for statement in _statements(JOBS, which, params, rare):
+    for statement in _statements(JOBS if which.tag is None else TAGGED, which, params, rare):
         found |= {row[0]: mapping.job(row) for row in (yield statement)}
     page = sorted(found.values(), key=lambda job: job.id, reverse=True)
     if len(page) > limit:
@@ -90,3 +95,12 @@ def _scan_floor(which: Filter, cursor: str | None, scan: int | None) -> Flow[str
     live = (yield read("inspect/scan_floor_live", **params)) if which.includes_live else []
     over = (yield read("inspect/scan_floor_over", **params)) if which.includes_finished else []
     return max((row[0] for row in [*live, *over]), default=None)
+
+
+def _tag_floor(which: Filter, cursor: str | None, scan: int | None) -> Flow[str | None]:
+    """The same for jobs with a tag, whose ids are in an index."""
+    if scan is None:
+        return None
+    params = {"lowest": which.lowest_id, "cursor": cursor, "tag": which.tag, "scan": min(scan, MAX_TAGGED)}
+    found = yield read("inspect/tag_floor", **params)
+    return found[0][0] if found else None

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from functools import cache
+from itertools import groupby
+from math import ceil
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from ..._core.job import utc
-from ..._core.stats import BOUNDS, STEPS, Histogram, StatPoint, step_for
+from ..._core.stats import BOUNDS, STEPS, Histogram, StatPage, StatPoint, step_for
 from ..._core.views import QueueInfo
 from ..query import BEGIN, LONG, Flow, Row, as_json, bounded, read, read_only, write
 
 HISTOGRAMS = ("waits", "starts", "runs")
 TOGETHER = "*"  # all queues together: stored as well, as adding up a hundred queues for each read would take seconds
 GAUGES = ("pending", "queued", "running", "paused_jobs", "failed")
+MAX_SAMPLE_AGE = 9  # minutes: `inspect.SAMPLES_FOR` is longer
+MAX_ROLLED_UP = 5000  # rows that one transaction adds up in longer steps
+MAX_READ = 600  # steps of queues that one page reads; each has some twenty rows
+MAX_TOTALS = 200  # queues on a page of totals; each has up to a hundred rows
 
 
 class Count(NamedTuple):
@@ -42,17 +50,20 @@ def _together(counts: Sequence[Count]) -> list[Count]:
     return [Count(TOGETHER, name, number, bucket, peak) for (name, bucket, peak), number in sums.items()]
 
 
-def claim_sample() -> Flow[bool]:
-    """Whether this worker shall count the jobs in this minute: the first worker to ask does.
+def claim_sample() -> Flow[float | None]:
+    """The minute in which this worker shall count the jobs: the first worker to ask does. None: it shall not.
 
     It counts with `inspect.counted_queues`, which locks nothing however long it takes, and stores the sample.
     """
-    return bool((yield write("stats/claim_sample")))
+    claimed = yield write("stats/claim_sample", minutes=MAX_SAMPLE_AGE)
+    return float(claimed[0][0]) if claimed else None
 
 
-def save_sample(queues: Sequence[QueueInfo]) -> Flow[None]:
-    """Store how many jobs each queue has in each state."""
+def save_sample(queues: Sequence[QueueInfo], minute: float = 0.0, took: float = 0.0) -> Flow[None]:
+    """Store how many jobs each queue has in each state. `took`: seconds that it took to count them, in this minute. A
+    second of counting is enough for a minute, so that counting takes a sixtieth of the time at most."""
     yield BEGIN
+    yield write("stats/pace_samples", at=minute, minutes=min(max(ceil(took), 1), MAX_SAMPLE_AGE))
     counts, rows = [], []
     for info in queues:
         numbers = {name: getattr(info, name) for name in GAUGES}
@@ -65,47 +76,66 @@ def save_sample(queues: Sequence[QueueInfo]) -> Flow[None]:
 
 
 @bounded(LONG)
-def roll_up() -> Flow[None]:
-    """Add up old statistics in longer steps."""
+def roll_up() -> Flow[bool]:
+    """Add up the oldest statistics in longer steps: so many rows that the transaction is short. Returns whether there
+    may be more."""
     yield BEGIN
     ((moment,),) = yield read("inspect/clock")
-    lengths = [*STEPS, 0]
-    for step, longer in zip(STEPS, lengths[1:], strict=True):
-        before = (
-            (moment - STEPS[step]) // 3600 * 3600
-        )  # one moment for both statements: no row is deleted before it was added up
+    for step, longer in zip(STEPS, [*STEPS, 0][1:], strict=True):
+        before = (moment - STEPS[step]) // 3600 * 3600
         for sign in (1, -1):  # rows for all queues together have negative steps
-            if longer:
-                yield write("stats/roll_up", step=sign * step, longer=sign * longer, before=before)
-            yield write("stats/delete_old", step=sign * step, before=before)
+            last = yield read("stats/last_old", step=sign * step, before=before, limit=MAX_ROLLED_UP)
+            if last:
+                # The same rows for both statements: none is deleted before it was added up.
+                old = dict(zip(("at", "queue", "name", "bucket"), last[0], strict=True)) | {"step": sign * step}
+                if longer:
+                    yield write("stats/roll_up", **old, longer=sign * longer)
+                yield write("stats/delete_old", **old)
+                return True
+    return False
 
 
 @bounded(LONG)
 @read_only
 def stats(
-    since: float,
-    until: float | None,
-    *,
-    step: int | None = None,
-    queues: Sequence[str] | None = None,
-    only: str | None = None,
+    since: float, until: float | None, *, step: int | None = None, queues: Sequence[str], only: str | None = None
 ) -> Flow[list[StatPoint]]:
-    """Statistics of a period, by step and queue; `queues` ["*"]: all queues together; None: of every queue. `only`:
-    read just this count.
-    """
+    """Statistics of a period, by step and queue; `queues` ["*"]: all queues together. `only`: read just this count."""
+    which = yield from _period(since, until, step)
+    if list(queues) == [TOGETHER]:
+        found = yield read("stats/points_together", **which, only=only)
+    else:
+        found = yield from _of_queues(queues, which, only)
+    return _points(found, float(which["step"]))
+
+
+@bounded(LONG)
+@read_only
+def page(
+    since: float, until: float | None, *, step: int | None = None, only: str | None = None, cursor: str | None = None
+) -> Flow[StatPage]:
+    """Statistics of a period, of as many queues as one page reads, by step and queue."""
+    which = yield from _period(since, until, step)
+    number = max(MAX_READ // which.pop("lookups"), 1)
+    names = [row[0] for row in (yield read("stats/queues", **which, after=cursor or "", limit=number + 1))]
+    found = yield from _of_queues(names[:number], which, only)
+    return StatPage(_points(found, float(which["step"])), names[number - 1] if len(names) > number else None)
+
+
+def _period(since: float, until: float | None, step: int | None) -> Flow[dict[str, Any]]:
+    """The parameters of statements that read a period; `lookups`: how many steps of each queue it may have."""
     moment = (yield read("inspect/clock"))[0][0]
     until = moment + 60 if until is None else until
     step = step or step_for(since, until, moment)
-    first = since // step * step
-    which = {"since": first, "until": until, "step": step, "only": only}
-    if queues is None:
-        found = yield read("stats/points", **which)
-    elif list(queues) == [TOGETHER]:
-        found = yield read("stats/points_together", **which)
-    else:
-        statement = "stats/points_of_queues" if only is None else "stats/count_of_queues"
-        found = yield read(statement, **which, queues=list(queues))
-    return _points(found, float(step))
+    begin = since // step * step
+    lengths = [(min(until, moment) - max(begin, moment - kept)) / each for each, kept in STEPS.items() if each <= step]
+    lookups = int(sum(max(length, 0.0) for length in lengths)) + 1
+    return {"since": begin, "until": until, "step": step, "lookups": lookups}
+
+
+def _of_queues(queues: Sequence[str], which: dict[str, Any], only: str | None) -> Flow[list[Row]]:
+    statement = "stats/points_of_queues" if only is None else "stats/count_of_queues"
+    return (yield read(statement, **which, only=only, queues=list(queues)))
 
 
 @bounded(LONG)
@@ -124,34 +154,59 @@ def recent_counts(queues: Sequence[str], name: str, since: float, step: int) -> 
 
 @bounded(LONG)
 @read_only
-def totals() -> Flow[list[StatPoint]]:
-    """The totals since the store was created, by queue."""
-    return _points((yield read("stats/totals")), 0.0)
+def totals(cursor: str | None = None) -> Flow[StatPage]:
+    """The totals since the store was created, of as many queues as one page reads."""
+    found = _points((yield read("stats/totals", after=cursor or "", limit=MAX_TOTALS + 1)), 0.0)
+    page = found[:MAX_TOTALS]
+    return StatPage(page, page[-1].queue if len(found) > MAX_TOTALS else None)
+
+
+@bounded(LONG)
+@read_only
+def exported(max_queues: int) -> Flow[tuple[list[StatPoint], StatPoint | None]]:
+    """The totals of every queue for monitoring. With more than `max_queues`, the points have no histograms, and the
+    second value has those of all queues together."""
+    names = yield read("stats/total_names", limit=max_queues + 1)
+    if len(names) <= max_queues:
+        return _points((yield read("stats/totals", after="", limit=max_queues)), 0.0), None
+    together = _points((yield read("stats/total_histograms")), 0.0)
+    return _points((yield read("stats/total_counts")), 0.0), together[0] if together else None
 
 
 def _points(found: Sequence[Row], step: float) -> list[StatPoint]:
-    grouped: dict[tuple[float, str], list[Row]] = {}
-    for row in found:
-        grouped.setdefault((row[0], row[1]), []).append(row)
-    return [_point(at, queue, step, rows) for (at, queue), rows in grouped.items()]
+    """The points of rows that are in the order of time and queue."""
+    return [_point(at, queue, step, rows) for (at, queue), rows in groupby(found, itemgetter(0, 1))]
 
 
-def _point(at: float, queue: str, step: float, rows: list[Row]) -> StatPoint:
+@cache
+def _kind(name: str) -> tuple[str, str]:
+    """The field of a point that a name of the table belongs to, and the name within that field."""
+    kind, _, rest = name.partition(".")
+    if kind == "gauge":
+        return "gauges", rest.removesuffix("_jobs")
+    if kind in HISTOGRAMS:
+        return ("sums" if rest == "sum" else "classes"), kind
+    return "counts", name
+
+
+def _point(at: float, queue: str, step: float, rows: Iterable[Row]) -> StatPoint:
     counts: dict[str, int] = {}
     gauges: dict[str, float] = {}
     classes: dict[str, list[int]] = {}
     sums: dict[str, float] = {}
-    for _, _, name, bucket, number in rows:
-        kind, _, rest = name.partition(".")
-        if kind == "gauge":
-            gauges[rest.removesuffix("_jobs")] = number
-        elif kind in HISTOGRAMS and rest == "sum":
-            sums[kind] = number
-        elif kind in HISTOGRAMS:
+    for _, _, full_name, bucket, number in rows:
+        field, name = _kind(full_name)
+        if field == "classes":
             bucket = min(bucket, len(BOUNDS))  # a later release may have more buckets
-            classes.setdefault(kind, [0] * (len(BOUNDS) + 1))[bucket] += int(number)
-        else:
+            if name not in classes:
+                classes[name] = [0] * (len(BOUNDS) + 1)
+            classes[name][bucket] += int(number)
+        elif field == "counts":
             counts[name] = int(number)
+        elif field == "sums":
+            sums[name] = number
+        else:
+            gauges[name] = number
     waits, starts, runs = (
         Histogram(tuple(classes[name]), sums.get(name, 0.0)) if name in classes else Histogram() for name in HISTOGRAMS
     )

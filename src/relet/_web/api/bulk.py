@@ -24,7 +24,7 @@ def bulk(call: Call, _: None, body: requests.BulkIn) -> responses.BulkOut:
     if not criteria:
         raise invalid([Fault("body.filter", f"filter by at least one of {series(list(FILTERS), 'or')}")])
     allowed = {**criteria, "state": criteria.get("state") or sorted(VERBS[body.action].sources)}
-    matching = call.client.count(limit=body.limit + 1, **allowed)  # type: ignore[arg-type]
+    matching = call.client.count(limit=body.limit + 1, scan=call.limits.count_scan, **allowed)  # type: ignore[arg-type]
     if body.preview:
         return responses.BulkOut(min(matching, body.limit), 0, 0, matching > body.limit, True)
     limits = {"limit": body.limit, "seconds": call.limits.bulk_seconds, "cursor": body.cursor}

@@ -53,7 +53,7 @@ class Limits:
     """
 
     page_scan: int = 10_000
-    count_scan: int = 100_000
+    count_scan: int = 50_000
     bulk_seconds: float = 10.0
     max_scan: int = MAX_SCANNED["operate"]
 

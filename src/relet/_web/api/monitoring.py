@@ -7,8 +7,9 @@ from typing import Any
 from msgspec import UNSET
 
 from ..._core.redact import redacted
-from ..._core.stats import BOUNDS, StatPoint
+from ..._core.stats import BOUNDS, StatPage
 from ..._tasks.task import Task
+from ..problems import Fault, invalid
 from . import requests, responses
 from .endpoint import Call, at
 from .parsing import an_hour_ago, rfc3339_time
@@ -24,22 +25,29 @@ def list_workers(call: Call, _: None, __: None) -> responses.Workers:
 def show_stats(call: Call, query: requests.StatsQuery, _: None) -> responses.Points:
     """Show statistics: ended attempts, durations, numbers of jobs. Steps without any activity are left out.
 
-    Steps of 60 seconds are kept for 3 hours, of 600 for 3 days, of 3600 for 8 days, of 21600 for 400 days.
+    Steps of 60 seconds are kept for 3 hours, of 600 for 3 days, of 3600 for 8 days, of 21600 for 400 days. Without
+    `queue`, the response is a page with the statistics of some queues, by name: as long as its `cursor` is not null,
+    pass it to continue. Queue `*` is all queues together.
     """
-    return _points(
-        call.client.stats(
-            since=an_hour_ago() if query.since is UNSET else rfc3339_time(query.since, "query.since"),
-            until=None if query.until is UNSET else rfc3339_time(query.until, "query.until"),
-            step=None if query.step is UNSET else query.step,
-            queue=None if query.queue is UNSET else query.queue,
-        )
-    )
+    which: dict[str, Any] = {
+        "since": an_hour_ago() if query.since is UNSET else rfc3339_time(query.since, "query.since"),
+        "until": None if query.until is UNSET else rfc3339_time(query.until, "query.until"),
+        "step": None if query.step is UNSET else query.step,
+    }
+    if query.queue is UNSET:
+        return _points(call.client._stats_page(**which, cursor=None if query.cursor is UNSET else query.cursor))
+    if query.cursor is not UNSET:
+        raise invalid([Fault("query.cursor", "is for pages of all queues: leave out queue")])
+    return _points(StatPage(call.client.stats(**which, queue=query.queue), None))
 
 
-@at("GET /totals", "read", responses.Points, {200: "One point for each queue"})
-def show_totals(call: Call, _: None, __: None) -> responses.Points:
-    """Show the totals since the beginning, as counters that never decrease."""
-    return _points(call.client.totals())
+@at("GET /totals", "read", responses.Points, {200: "One point for each queue"}, query=requests.TotalsQuery)
+def show_totals(call: Call, query: requests.TotalsQuery, _: None) -> responses.Points:
+    """Show the totals since the beginning, as counters that never decrease.
+
+    The response is a page with some queues, by name: as long as its `cursor` is not null, pass it to continue.
+    """
+    return _points(call.client._totals_page(cursor=None if query.cursor is UNSET else query.cursor))
 
 
 @at("GET /failures", "read", responses.Failures, {200: "Failures, grouped"}, query=requests.LimitQuery)
@@ -67,8 +75,8 @@ def list_tasks(call: Call, _: None, __: None) -> responses.TasksOut:
 ENDPOINTS = [list_workers, show_stats, show_totals, list_failures, list_audit, list_tasks]
 
 
-def _points(points: list[StatPoint]) -> responses.Points:
-    return responses.Points(list(BOUNDS), [responses.point_out(point) for point in points])
+def _points(page: StatPage) -> responses.Points:
+    return responses.Points(list(BOUNDS), [responses.point_out(point) for point in page.points], page.cursor)
 
 
 def _task(task: Task[..., Any]) -> responses.TaskOut:

@@ -255,9 +255,17 @@ class LimitQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class StatsQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A time range, by default the last hour. `step`: in seconds, by default chosen to fit the range."""
+    """A time range, by default the last hour. `step`: in seconds, by default chosen to fit the range. `cursor`: the
+    next page, without `queue`."""
 
     since: When | UnsetType = UNSET
     until: When | UnsetType = UNSET
     step: Literal[60, 600, 3600, 21600] | UnsetType = UNSET
     queue: Text | UnsetType = UNSET
+    cursor: Text | UnsetType = UNSET
+
+
+class TotalsQuery(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A page of totals, by queue."""
+
+    cursor: Text | UnsetType = UNSET

@@ -160,11 +160,12 @@ class Queues(Struct):
 
 
 class TargetInfoOut(Struct):
-    """A target that is held or waited for."""
+    """A target that is held or waited for. `at_least`: counting stopped at `waiting`."""
 
     target: str
     holder: JobOut | None
     waiting: int
+    at_least: bool
 
 
 class TargetPageOut(Struct):
@@ -175,12 +176,14 @@ class TargetPageOut(Struct):
 
 
 class TargetOut(Struct):
-    """The job that holds a target, and the first of the jobs in line, in order. `waiting` counts all of them."""
+    """The job that holds a target, and the first of the jobs in line, in order. `waiting` counts all of them;
+    `at_least`: counting stopped there."""
 
     target: str
     holder: JobOut | None
     line: list[JobOut]
     waiting: int
+    at_least: bool
 
 
 class ScheduleOut(Struct):
@@ -253,10 +256,12 @@ class PointOut(Struct):
 
 
 class Points(Struct):
-    """Statistics. `bounds` are the bucket bounds of the histograms, in seconds."""
+    """Statistics of some queues. `bounds` are the bucket bounds of the histograms, in seconds. Pass `cursor` for the
+    next queues; null on the last page."""
 
     bounds: list[float]
     points: list[PointOut]
+    cursor: str | None
 
 
 class Failures(Struct):
@@ -356,12 +361,13 @@ def chain_out(chain: Chain, redact: Redact) -> ChainOut:
 
 def target_info_out(info: TargetInfo, redact: Redact) -> TargetInfoOut:
     """A target of a list as a response."""
-    return TargetInfoOut(info.target, _holder(info.holder, redact), info.waiting)
+    return TargetInfoOut(info.target, _holder(info.holder, redact), info.waiting, info.at_least)
 
 
 def target_out(view: TargetView, redact: Redact) -> TargetOut:
     """A target and the jobs in line as a response."""
-    return TargetOut(view.target, _holder(view.holder, redact), jobs_out(view.line, redact), view.waiting)
+    holder, line = _holder(view.holder, redact), jobs_out(view.line, redact)
+    return TargetOut(view.target, holder, line, view.waiting, view.at_least)
 
 
 def _holder(job: Job[Any] | None, redact: Redact) -> JobOut | None:

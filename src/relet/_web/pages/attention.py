@@ -109,7 +109,7 @@ def _blocked_targets(view: PageContext) -> Iterable[Problem]:
         holders += [job for job in page.jobs if job.target and (job.holds or job.wait == "target")]
     blocked = []
     for job in holders[: FEW * 4]:
-        waiting = view.client.target(job.target or "", limit=1).waiting - (job.wait == "target")
+        waiting = view.client.target(job.target or "", limit=1).waiting - (job.wait == "target")  # or more
         blocked += [(job, waiting)] if waiting > 0 else []
     for job, waiting in blocked[:FEW]:
         why = f"has failed: {visible_line(job.error, 90)}" if job.state is State.FAILED else "is paused"

@@ -6,6 +6,10 @@ results as (
     update {schema}.dependencies set result = null
     where depends_on = any(array(select json_array_elements_text(:chains::text::json)::uuid)) and result is not null
 ),
-unkeyed as (delete from {schema}.keys where job = any(array(select id::uuid from given))),
+unkeyed as (
+    delete from {schema}.keys
+    where key = any(array(select json_array_elements_text(:keys::text::json)))
+      and job = any(array(select id::uuid from given))
+),
 answers as (delete from {schema}.operations where subject = any(array(select id from given)))
 update {schema}.audit set detail = null where subject = any(array(select id from given))

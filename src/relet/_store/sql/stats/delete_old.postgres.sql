@@ -1,2 +1,4 @@
--- Delete counts that were added up in longer steps, or that are older than any step.
-delete from {schema}.stats where step = :step::integer and at < to_timestamp(:before::float8)
+-- Delete counts that were added up in longer steps, or that are older than any step, up to one of them.
+delete from {schema}.stats
+where step = :step::integer
+  and (at, queue, name, bucket) <= (to_timestamp(:at::float8), :queue::text, :name::text, :bucket::smallint)

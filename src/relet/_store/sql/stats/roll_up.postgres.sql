@@ -1,8 +1,10 @@
--- Add up old counts in longer steps. Locks them, so that one of several workers adds them up; a later statement deletes
--- them. No worker adds to a time that is so long ago.
+-- Add up old counts in longer steps, up to one of them. Locks them, so that one of several workers adds them up; a
+-- later statement deletes them. No worker adds to a time that is so long ago.
 with old as materialized (
     select s.at, s.queue, s.name, s.bucket, s.peak, s.number from {schema}.stats s
-    where s.step = :step::integer and s.at < to_timestamp(:before::float8)
+    where s.step = :step::integer
+      and (s.at, s.queue, s.name, s.bucket)
+          <= (to_timestamp(:at::float8), :queue::text, :name::text, :bucket::smallint)
     order by s.at, s.queue, s.name, s.bucket
     for update
 ),
