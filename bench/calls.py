@@ -247,7 +247,7 @@ def _overviews(app: App, steps: Transactions) -> list[Call]:
         Call("target", lambda: client.target("target-7")),
         Call("workers", client.workers),
         Call("failures", lambda: client.failures()),
-        Call("totals", client.totals),
+        Call("totals", client.totals, steps=steps),
         Call("audit", lambda: client.audit()),
         Call("schedules", client.schedules.all),
         Call("schedules, get", lambda: client.schedules.get("schedule-7")),
