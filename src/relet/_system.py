@@ -77,6 +77,15 @@ class System:
         thread.start()
         return thread
 
+    def beside(self, name: str, work: Callable[[], object]) -> Thread | None:
+        """Do the work in a daemon thread. Where none can be started, do it here, and return None: from Python 3.12 on
+        the end of a program, which stops an embedded worker, starts no more threads."""
+        try:
+            return self.spawn(name, work)
+        except RuntimeError:
+            work()
+            return None
+
     @staticmethod
     def timer(seconds: float, call: Callable[[], object]) -> threading.Timer:
         """A daemon thread that waits and makes one call. Not started yet."""

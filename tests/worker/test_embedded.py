@@ -10,6 +10,8 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ import pytest
 from relet import App, Attempt, InvalidInput, State, Worker
 from relet._worker.embedded import WorkerOptions
 from relet.errors import SchemaMismatch
+from tests.conftest import PG_KINDS, SERVERS
+from tests.databases import Database
 from tests.worker.programs import TIMEOUT, until
 
 
@@ -340,3 +344,47 @@ print(app.client.result(greet.enqueue("Ada"), timeout=60))
         capture_output=True, text=True, timeout=TIMEOUT,
     )  # fmt: skip
     assert (ran.stdout, ran.returncode) == ("Ada\n", 0), ran.stderr
+
+
+@pytest.fixture(params=["sqlite", *PG_KINDS])
+def shared_database(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Database]:
+    """A database that another process can open."""
+    if request.param == "sqlite":
+        yield Database("sqlite", f"sqlite:///{tmp_path}/jobs.db", "relet")
+    else:
+        server = request.config.stash[SERVERS].get(request.param)
+        yield Database(request.param, server.dsn, schema)
+        server.drop_schema(schema)
+
+
+@pytest.mark.every_store
+def test_the_end_of_the_program_stops_its_worker_although_no_thread_can_be_started(
+    shared_database: Database,
+) -> None:
+    """As from Python 3.12 on. Earlier versions refuse threads only later, so that the program refuses them."""
+    program = f"""
+import atexit, threading
+from relet import App
+app = App({shared_database.url!r}, schema={shared_database.schema!r})
+started = threading.Event()
+@app.task
+def slow() -> str:
+    started.set()
+    threading.Event().wait(1.0)
+    return "done"
+def refuse(thread):
+    raise RuntimeError("can't create new thread at interpreter shutdown")
+app.worker(poll_interval=0.1).start()
+atexit.register(setattr, threading.Thread, "start", refuse)  # called before the worker is stopped
+print(slow.enqueue().id)
+started.wait(60)
+"""
+    with closing(shared_database.app()) as app:
+        app.client.migrate()
+        ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=TIMEOUT)
+        assert ran.returncode == 0, ran.stderr
+        assert "Traceback" not in ran.stderr
+        job = app.client.get(ran.stdout.strip())
+        assert job is not None
+        assert job.state is State.SUCCEEDED
+        assert app.client.workers() == []

@@ -58,7 +58,7 @@ class RemoteNotifier(SchemaNotifier):
         finally:
             stop.set()
             if kinds and set(kinds) & {"queued", "request"}:
-                SYSTEM.spawn("interrupt", self._interrupt)
+                SYSTEM.beside("interrupt", self._interrupt)
 
     def _watch(self, stop: Event, wake: Callable[[], None]) -> None:
         """Wait for requests at the gateway, again and again. Renewals find them, too, so that no error matters."""

@@ -70,7 +70,8 @@ class Watchdog:
             with self._lock:
                 if not has_begun(self._thread):
                     self._thread = SYSTEM.thread("deadlines", self._work)
-                    start(self._thread)
+                    with suppress(RuntimeError):  # the program ends, and starts no threads: the server has its limit
+                        start(self._thread)
 
     def disarm(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
         """Remove the deadline of a connection that has answered.

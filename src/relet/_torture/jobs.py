@@ -11,20 +11,22 @@ from typing import Any
 
 from msgspec import Struct
 
-from .._store.sqlite import BUSY_FOR
 from .._worker.outcome import StartedTooLate
+from .._worker.reporter import SIGN_OFF_WITHIN
+from .._worker.worker import JOIN_TIMEOUT
 from . import facts
 from .load import Event, Loaded, Record
 
 CLOCK = 0.005  # seconds: how far two readings of the same clock may be apart
 RECOVERY = 1.0  # seconds: how long a worker needs after a fault until its renewals succeed again
+LOCKED_FILE = 30.0  # seconds: how long a write waits for the lock on a SQLite file
 STATEMENT = 0.3  # seconds: how long a statement that enqueues may take
 OVER = ("succeeded", "cancelled")
 ENDED = (*OVER, "failed")
 MOMENT = 0.5  # seconds
 RESCUED_WITHIN = 2.0  # seconds after the expiry of a lease
 RESCUED_AMID_FAULTS = 15.0  # seconds without faults, in total, since the expiry of a lease
-EXIT_WITHIN = 2.0  # seconds after the attempts of a worker have ended
+EXIT_WITHIN = JOIN_TIMEOUT + SIGN_OFF_WITHIN  # seconds after the attempts of a worker have ended
 Interval = tuple[float, float]
 
 
@@ -147,7 +149,7 @@ class Jobs:
         if facts.REMOTE not in worker:
             return False
         away = [*self._gateways_away.within(since, until), *self._for_all.within(since, until)]
-        gives_up_after = BUSY_FOR if self.loaded.settings.is_sqlite else RECOVERY
+        gives_up_after = LOCKED_FILE if self.loaded.settings.is_sqlite else RECOVERY
         return not _has_gap(away, since, until, gives_up_after)
 
     def is_excused(self, worker: str, since: float, until: float) -> bool:

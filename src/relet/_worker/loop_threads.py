@@ -106,8 +106,11 @@ class LoopThreads:
         if self._idle:
             self._idle.pop().set()
         elif self.number < self._limit:
+            try:
+                self._system.spawn(self._name, self._work)
+            except RuntimeError:  # the program ends, and starts no threads: those there are go on
+                return
             self.number += 1
-            self._system.spawn(self._name, self._work)
 
     def _until_first(self) -> float:
         """The seconds until the first loop is due. Drops entries that are no longer valid."""

@@ -24,7 +24,8 @@ log = logging.getLogger("relet.worker")
 
 REPORT_EVERY = 5.0
 SAMPLE_EVERY = 60.0
-SIGN_OFF_WITHIN = 1.0  # seconds, so that the worker stops even if the database is down
+RETRY_SIGN_OFF_FOR = 1.0  # seconds, so that the worker stops even if the database is down
+SIGN_OFF_WITHIN = 4.0  # seconds: two commits, each of which may take more than a second on a loaded machine
 
 
 def worker_facts(context: WorkerContext, slots: int, every: float = REPORT_EVERY) -> WorkerFacts:
@@ -70,12 +71,13 @@ class Reporter:
 
     def sign_off(self, give_up: float) -> None:
         """Remove the worker's row. Returns at `give_up` at the latest."""
-        thread = self._system.spawn("sign-off", self.forget_worker)
-        thread.join(max(give_up - self._system.monotonic(), SIGN_OFF_WITHIN))
+        thread = self._system.beside("sign-off", self.forget_worker)
+        if thread is not None:
+            thread.join(max(give_up - self._system.monotonic(), SIGN_OFF_WITHIN))
 
     def forget_worker(self) -> None:
         """Store the last counts, and remove the worker's row."""
-        store, policy = self._context.store, RetryFor(SIGN_OFF_WITHIN)
+        store, policy = self._context.store, RetryFor(RETRY_SIGN_OFF_FOR)
         try:
             store.run_with(policy, worker_reports.report, *self._report(0, True))
             store.run_with(policy, worker_reports.forget, self._facts.name)

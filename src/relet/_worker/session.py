@@ -59,7 +59,8 @@ class StoreSession:
             self._subscriptions.enter_context(self.maintenance.listening(producer.notifications.key))
         self.reporter = Reporter(context, shared, self.slots, lambda: self.running)
         self._is_started = False
-        self._ending: Thread | None = None  # withdraws the requests for notifications
+        self._has_ended = False  # the requests for notifications are withdrawn, or will be
+        self._ending: Thread | None = None  # withdraws them
 
     @property
     def where(self) -> str:
@@ -140,8 +141,9 @@ class StoreSession:
     def drain(self) -> None:
         """Stop claiming, and withdraw the requests for notifications."""
         self.stop_claiming(worker_stops=True)
-        if self._ending is None and any(producer.notifications.has_asked for producer in self.producers):
-            self._ending = self._context.system.spawn("end of notifications", self._end_notifications)
+        if not self._has_ended and any(producer.notifications.has_asked for producer in self.producers):
+            self._has_ended = True
+            self._ending = self._context.system.beside("end of notifications", self._end_notifications)
 
     def _end_notifications(self) -> None:
         """Pass on what came too late, so that other workers need not find it by a check."""

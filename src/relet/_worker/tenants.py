@@ -149,7 +149,7 @@ class Tenants:
         self.watch.join(max(give_up - self._now(), 0.0))
         for session in self.sessions():
             session.stop_claiming(worker_stops=True)
-        self._ending = self._system.spawn("end of notifications", self._end_notifications)
+        self._ending = self._system.beside("end of notifications", self._end_notifications)
 
     def close(self, give_up: float) -> None:
         """Close all sessions, whose jobs are settled, and delete the rows of the worker."""
@@ -158,8 +158,9 @@ class Tenants:
             session.stop_loops()
         for session in sessions:
             session.join(give_up)
-        thread = self._system.spawn("sign-off", self._sign_off)
-        thread.join(max(give_up - self._now(), SIGN_OFF_WITHIN))
+        thread = self._system.beside("sign-off", self._sign_off)
+        if thread is not None:
+            thread.join(max(give_up - self._now(), SIGN_OFF_WITHIN))
         self.threads.close()
         self.heartbeat_threads.close()
         for one in list(self._tenants.values()):
