@@ -29,6 +29,7 @@ WAITS = {"wait", "sleep", "join"}
 #: The files of the worker that wait, and for what.
 WAITING = {
     "_worker/loop.py": "the next step",
+    "_worker/loop_threads.py": "the next step of a loop that shares threads",
     "_worker/reconnect.py": "the next try, while the store cannot be reached: no step could go on without it",
     "_worker/worker.py": "stop and drain, in the thread of the worker",
     "_worker/foreground.py": "until the outcome is stored, in the thread of the handler",

@@ -45,8 +45,7 @@ def test_each_schema_has_its_own_answer(app: App) -> None:
 
 def test_statements_that_write_write_in_each_schema(app: App) -> None:
     app._store("north").run_each(ONCE, stores(app), worker_reports.forget, "no such worker")
-    key = {"seconds": 60.0, "key": 7, "queues": None, "tasks": ["work"]}
-    app._store("north").run_each(ONCE, stores(app), maintenance.sleep, **key)
+    app._store("north").run_each(ONCE, stores(app), maintenance.sleep, 60.0, 7, None, ["work"])
     with psycopg.connect(app._url) as connection:
         for name in NAMES:
             rows = connection.execute(f"select key, tasks from {app._schema}_{name}.sleepers".encode()).fetchall()

@@ -178,10 +178,15 @@ class Tenants:
             self._outages.began(tenant.error)
         else:
             self._log_change(tenant)
-            tenants = list(self._tenants.values())
-            if any(one.is_ready for one in tenants) or (not self._orders and all(one.error for one in tenants)):
+            if self._is_answered():
                 self.answered.set()
         self.watch.wake()
+
+    def _is_answered(self) -> bool:
+        """Whether a tenant is served, or none can be."""
+        tenants = list(self._tenants.values())
+        is_served = any(one.is_ready for one in tenants)
+        return is_served or (not self._orders and all(one.error for one in tenants))
 
     def _log_change(self, tenant: Tenant) -> None:
         """Log, once, that a tenant cannot be served, and that it can be served again."""
