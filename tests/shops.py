@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from relet import App, Draft, Job
+from relet import App, Client, Draft, Job
 from tests.conftest import LOCAL_PG_KINDS
 from tests.databases import Database, shared_schema
 from tests.harness import harness_of
@@ -44,7 +44,7 @@ class CliShop:
         namespace: dict[str, Any] = {"__name__": "shop"}
         exec(text, namespace)
         self.app: App = namespace["app"]
-        self.client = self.app.client
+        self.client: Client = self.app.client
         self.charge, self.sweep = namespace["charge"], namespace["sweep"]
 
     def many(self, number: int, **options: Any) -> list[Job[Any]]:
@@ -59,7 +59,7 @@ class CliShop:
 
     def state(self, job: Job[Any] | str) -> str | None:
         found = self.client.get(job)
-        return found and str(found.state)
+        return None if found is None else str(found.state)
 
 
 @contextmanager

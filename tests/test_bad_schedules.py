@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -111,7 +111,7 @@ SCHEDULES: dict[str, Row] = {
         InvalidInput,
         r"takes a draft \(task.draft\(...\)\), not str",
     ),
-    "a task": (lambda a: a.client.schedules.put("s", work(a), every=5), InvalidInput, "takes a draft"),
+    "a task": (lambda a: a.client.schedules.put("s", cast(Any, work(a)), every=5), InvalidInput, "takes a draft"),
     "a draft with a time": (
         lambda a: a.client.schedules.put("s", work(a).using(delay=5).draft(), every=5),
         InvalidInput,
@@ -130,7 +130,7 @@ SCHEDULES: dict[str, Row] = {
         for verb in ("pause", "resume", "run_now", "remove")
     },
     "decorating no task": (
-        lambda a: a.schedule(every=5)(len),
+        lambda a: cast(Any, a.schedule(every=5))(len),
         InvalidInput,
         r"write @app.schedule\(...\) above @app.task",
     ),

@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,11 +35,15 @@ def _everything_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
 
 
+def called(url: str, options: dict[str, Any], method: str) -> Any:
+    return getattr(App(url, **options).client, method)()
+
+
 def uses(url: str, **options: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Every use of a URL: making the app, and the ways to use it for the first time."""
     yield "App", lambda: App(url, **options)
     for word in ("migrate", "count", "queues"):
-        yield word, lambda word=word: getattr(App(url, **options).client, word)()
+        yield word, partial(called, url, options, word)
 
 
 def complaint(use: Callable[[], Any]) -> tuple[BaseException | None, str]:

@@ -242,7 +242,12 @@ def test_a_command_measures_and_writes_what_it_found(
     monkeypatch.setattr(picture, "to_png", lambda svg, png: False)
     made: list[str] = []
     create = Postgres.create
-    monkeypatch.setattr(Postgres, "create", lambda *args: made.append(create(*args)) or made[-1])
+
+    def noted(*args: Any) -> Any:
+        made.append(create(*args))
+        return made[-1]
+
+    monkeypatch.setattr(Postgres, "create", noted)
     options = ["--quick", "--jobs", "100", "--dsn", server.dsn, "--to", str(tmp_path)]
     assert command_line.main(["features", *options, "--only", "dependencies"]) == 0
     (file,) = tmp_path.glob("*.json")
@@ -402,7 +407,10 @@ def test_the_plan_of_faults_depends_on_the_seed_alone() -> None:
 
 
 def test_a_table_of_faults_has_a_column_for_each_figure_and_a_line_for_each_peer() -> None:
-    found = {"Relet": {"jobs": 200, "kills": 7, "p50": 3.0, "max": None}, "pg-boss": "did not run"}
+    found: dict[str, dict[str, object] | str] = {
+        "Relet": {"jobs": 200, "kills": 7, "p50": 3.0, "max": None},
+        "pg-boss": "did not run",
+    }
     table = fault_report.results("kill", found)
     assert "| Relet | 200 | 7 | - | 3 | - |" in table
     assert "| pg-boss | did not run |" in table

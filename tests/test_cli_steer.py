@@ -132,7 +132,8 @@ def test_words_may_stand_behind_options(typed: CommandLine, shop: CliShop) -> No
 def test_without_a_state_a_bulk_verb_means_all_that_it_applies_to(
     typed: CommandLine, shop: CliShop, verb: str, left: set[str]
 ) -> None:
-    shop.client.complete(*shop.many(1), "done")
+    (job,) = shop.many(1)
+    shop.client.complete(job, "done")
     shop.many(1)
     shop.failed(1)
     shop.many(2)

@@ -305,7 +305,7 @@ def test_a_chain_goes_on_with_another_job(app: App) -> None:
     second, third = task.draft(2), task.draft(3)
     app.client.complete(first, continue_with=second)
     app.client.complete(second.id, continue_with=third)
-    assert ids(app.client.chain(first)) == ids(app.client.chain(third.id)) == [first.id, second.id, third.id]
+    assert ids([*app.client.chain(first)]) == ids([*app.client.chain(third.id)]) == [first.id, second.id, third.id]
     assert [job.position for job in app.client.chain(second.id)] == [0, 1, 2]
     assert [job.continued for job in app.client.chain(second.id)] == [True, True, False]
 

@@ -285,7 +285,8 @@ def test_a_description_has_all_that_the_single_calls_return(app: App, task: Plai
         harness_of(app).fail(claimed)
     app.client.resume(first)
     harness_of(app).promote_all()
-    harness_of(app).fail(*harness_of(app).claim(1))
+    (claimed,) = harness_of(app).claim(1)
+    harness_of(app).fail(claimed)
     waiting = task.using(depends_on=[first, second]).enqueue(3)
     app.client.complete(second, continue_with=task.draft(4))
     for job in (first, second, waiting):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -98,7 +98,7 @@ def test_a_job_that_is_unknown_or_deleted_meanwhile_is_named(
 def test_one_job_is_no_list(app: App, task: PlainTask[..., Any], one: str) -> None:
     job = task.enqueue()
     with pytest.raises(InvalidInput, match="take jobs in a list"):
-        app.client.results(job if one == "job" else job.id)
+        app.client.results(cast(Any, job if one == "job" else job.id))
 
 
 def test_the_async_client_waits_for_many(app: App, task: PlainTask[..., Any], meanwhile: Later) -> None:

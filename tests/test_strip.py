@@ -101,4 +101,6 @@ def test_the_command_strips(typed: CommandLine, any_shop: CliShop) -> None:
     time.sleep(0.01)
     code, printed = typed(any_shop.folder, "prune", "shop:app", "--keep-payloads", "0")
     assert (code, printed.splitlines()[-1]) == (0, "Removed the arguments and results of 2 jobs.")
-    assert any_shop.client.get(jobs[0]).payload is None
+    stripped = any_shop.client.get(jobs[0])
+    assert stripped is not None
+    assert stripped.payload is None

@@ -8,7 +8,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tests import servers
@@ -46,11 +46,8 @@ def main() -> int:
 def _cut_store(kind: str) -> Iterator[CutStore]:
     if kind == "sqlite":
         with tempfile.TemporaryDirectory() as folder:
-            cut_store = SQLiteCutStore(Path(folder))
-            try:
-                yield cut_store
-            finally:
-                cut_store.close()
+            with closing(SQLiteCutStore(Path(folder))) as of_sqlite:
+                yield of_sqlite
         return
     names = servers.names()
     if not names:

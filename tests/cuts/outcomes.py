@@ -151,8 +151,8 @@ def _is_same(said: Any, expected: Any, now: dict[str, Row], schedules: dict[str,
     if said.get("is") == Job.__name__:
         return _is_same_job(said, expected, now.get(said["id"]), later)
     if said.get("is") == ScheduleInfo.__name__:
-        row = schedules.get(said["name"])
-        contents = [expected["payload"], "null" if row is None else _payload_of(row)]
+        schedule = schedules.get(said["name"])
+        contents = [expected["payload"], "null" if schedule is None else _payload_of(schedule)]
         return said["payload"] in contents and {**said, "payload": ""} == {**expected, "payload": ""}
     return False
 

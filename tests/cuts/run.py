@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -97,8 +97,8 @@ class Orders:
 
     def __init__(self, cut_store: CutStore, verb: Verb, rival: str, plan: Plan) -> None:
         between = plan.boundaries if verb.steps else plan.boundaries[:1]
-        self._rest = iter([None, *between])
-        self._run = lambda at: _run(cut_store, verb, rival, rival_at=at)[1]
+        self._rest: Iterator[int | None] = iter([None, *between])
+        self._run: Callable[[int | None], Outcome] = lambda at: _run(cut_store, verb, rival, rival_at=at)[1]
         self._found: list[Outcome] = []
 
     def __iter__(self) -> Iterator[Outcome]:

@@ -141,6 +141,11 @@ def failed(a: Actor, **options: Any) -> None:
     a.settle(Raised("ValueError: no", fatal=True), "a")
 
 
+def cancelled(a: Actor) -> None:
+    queued(a)
+    cancel()(a)
+
+
 def chained(a: Actor) -> None:
     """Of the chain a -> b, b is not over."""
     queued(a)
@@ -386,7 +391,7 @@ verb("complete awaited", dependent, lambda a: a.client.complete(a["a"], "ours"),
     "cancel waiting": cancel("b"),
 })  # fmt: skip
 verb("delete", queued, delete(), {**OTHERS, "enqueue id": lambda a: a.client.enqueue(draft("theirs", id=a["a"]))})
-verb("delete over", lambda a: (queued(a), cancel()(a)), delete(), {"delete": delete(), "enqueue": put_in()})
+verb("delete over", cancelled, delete(), {"delete": delete(), "enqueue": put_in()})
 verb("delete chain", chained, delete(chain=True), {
     "delete chain": delete(chain=True),
     "go on": lambda a: a.client.complete(a["b"], continue_with=draft("theirs")),
@@ -404,10 +409,15 @@ def signal(value: Any) -> Act:
     return lambda a: a.client.signal(a["a"], "go", value)
 
 
+def signalled(a: Actor) -> None:
+    queued(a)
+    signal("before")(a)
+
+
 verb("signal", queued, signal("ours"), {"signal": signal("theirs"), **OTHERS})
 verb(
     "signal again",
-    lambda a: (queued(a), signal("before")(a)),
+    signalled,
     signal("ours"),
     {"signal": signal("theirs"), "cancel": cancel()},
 )

@@ -193,7 +193,8 @@ def _check_group_limits(jobs: State, before: State, limits: list[State]) -> None
 
 def expected(model: Model) -> State:
     """What `dump` must find, by the model."""
-    live, over = {}, {}
+    live: State = {}
+    over: State = {}
     for id, row in model.jobs.items():
         view = row.view() | {
             "unique_key": row.draft.unique,
@@ -218,7 +219,7 @@ def expected(model: Model) -> State:
         {"queue": queue, "group_key": group, "max_running": limit}
         for (queue, group), limit in model.group_limits.items()
     ]
-    found = {
+    found: dict[str, list[State]] = {
         "keys": keys, "dependencies": dependencies, "attempts": attempts, "queues": queues,
         "group_limits": group_limits,
     }  # fmt: skip

@@ -105,9 +105,10 @@ class Model:
         place = {d.id: d.id for d in drafts}  # which job stands for a draft: its own, or the holder of its key
         for d in todo:
             place[d.id] = self._take_key(d, now)
-        if gone := [(d.unique, place[d.id]) for d in todo if place[d.id] not in self.jobs and place[d.id] not in place]:
+        if gone := [d for d in todo if place[d.id] not in self.jobs and place[d.id] not in place]:
             self.keys = keys_before
-            raise KeyTaken(*gone[0])  # its window goes on, but the job was deleted: there is none to return
+            # Its window goes on, but the job was deleted: there is none to return.
+            raise KeyTaken(str(gone[0].unique), place[gone[0].id])
         for d in todo:
             if place[d.id] == d.id:
                 self._insert(d, d.id, 0, now, place)

@@ -55,9 +55,9 @@ def task(app: App) -> PlainTask[..., Any]:
     return app.lookup("work")  # type: ignore[return-value]
 
 
-@pytest.fixture(params=POSTGRES_WAYS.values(), ids=POSTGRES_WAYS.keys())
+@pytest.fixture(params=POSTGRES_WAYS)
 def way(request: pytest.FixtureRequest) -> Way:
-    return request.param  # type: ignore[no-any-return]
+    return POSTGRES_WAYS[request.param]
 
 
 def drafts_of_all_kinds(task: PlainTask[..., Any]) -> list[Draft[Any]]:
@@ -111,7 +111,8 @@ def test_the_clock_of_the_store_counts_in_the_callers_transaction(
 ) -> None:
     async def main() -> list[Job[Any]]:
         async with way(pg_database.url) as caller:
-            jobs = await caller.enqueue(app, task.draft(1), task.using(unique="w", unique_for=60).draft(2))
+            drafts = task.draft(1), task.using(unique="w", unique_for=60).draft(2)
+            jobs: list[Job[Any]] = await caller.enqueue(app, *drafts)
             await caller.end(commit=True)
             return jobs
 

@@ -96,9 +96,9 @@ def run(raw: Any, sql: str) -> None:
         cursor.execute(sql)
 
 
-@pytest.fixture(params=WAYS.values(), ids=WAYS.keys())
+@pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest) -> Way:
-    return request.param  # type: ignore[no-any-return]
+    return WAYS[request.param]
 
 
 def test_what_is_committed_is_there(
@@ -173,7 +173,7 @@ def test_an_inner_block_that_is_rolled_back_takes_its_jobs_along(
 def test_djangos_own_test_cases_are_a_transaction(app: App, task: PlainTask[..., Any], django: Any) -> None:
     from django.test import TestCase
 
-    class Shop(TestCase):
+    class Shop(TestCase):  # type: ignore[misc]  # Django has no types here
         def test_enqueue(self) -> None:
             job = task.using(connection=connection, unique="k").enqueue()
             with pytest.raises(Undo), transaction.atomic():

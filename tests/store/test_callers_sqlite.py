@@ -61,9 +61,9 @@ def task(app: App) -> PlainTask[..., Any]:
     return app.lookup("work")  # type: ignore[return-value]
 
 
-@pytest.fixture(params=SQLITE_WAYS.values(), ids=SQLITE_WAYS.keys())
+@pytest.fixture(params=SQLITE_WAYS)
 def way(request: pytest.FixtureRequest) -> Way:
-    return request.param  # type: ignore[no-any-return]
+    return SQLITE_WAYS[request.param]
 
 
 def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Way, path: Path) -> None:
@@ -101,7 +101,7 @@ def test_the_clock_of_the_store_counts_in_the_callers_transaction(
 ) -> None:
     async def main() -> list[Job[Any]]:
         async with way(f"sqlite:///{path}") as caller:
-            jobs = await caller.enqueue(app, task.draft(1))
+            jobs: list[Job[Any]] = await caller.enqueue(app, task.draft(1))
             await caller.end(commit=True)
             return jobs
 
@@ -165,9 +165,8 @@ def test_a_file_reached_by_another_path_is_the_same_file(
 ) -> None:
     link = tmp_path / "link.db"
     link.symlink_to(path)
-    with closing(
-        sqlite3.connect(tmp_path / "sub" / ".." / "link.db" if (tmp_path / "sub").mkdir() else link)
-    ) as connection:
+    (tmp_path / "sub").mkdir()
+    with closing(sqlite3.connect(tmp_path / "sub" / ".." / "link.db")) as connection:
         task.using(connection=connection).enqueue()
         connection.commit()
     assert app.client.count() == 1
@@ -211,11 +210,11 @@ def test_a_connection_to_another_file_is_refused(
 
     async def main() -> None:
         if kind == "aiosqlite":
-            engine = create_async_engine(alchemy_url(f"sqlite:///{other}", "aiosqlite"), poolclass=NullPool)
-            async with engine.connect() as raw:
+            async_engine = create_async_engine(alchemy_url(f"sqlite:///{other}", "aiosqlite"), poolclass=NullPool)
+            async with async_engine.connect() as raw:
                 with pytest.raises(InvalidInput, match=f"other.db.*but the jobs live in sqlite:///{path}"):
                     await task.using(connection=raw).aenqueue()
-            await engine.dispose()
+            await async_engine.dispose()
             return
         if kind in ("sqlite3", "memory"):
             connection: Any = sqlite3.connect(other if kind == "sqlite3" else ":memory:")

@@ -593,11 +593,15 @@ def refuse_threads(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(threading.Thread, "start", refuse)
 
 
+def wait_for(event: threading.Event) -> None:
+    event.wait(30)
+
+
 def test_a_call_whose_thread_cannot_be_started_is_not_made_later(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = DaemonThreadPool("test-calls")
     made: list[str] = []
     release, over = threading.Event(), threading.Event()
-    threads.submit(partial(release.wait, 30))
+    threads.submit(partial(wait_for, release))
     with monkeypatch.context() as patch:
         refuse_threads(patch, "test-calls")
         with pytest.raises(RuntimeError, match="can't start"):
@@ -617,7 +621,7 @@ def test_a_bounded_call_whose_thread_cannot_be_started_waits_for_another(monkeyp
         refuse_threads(patch, "test-calls")
         with pytest.raises(RuntimeError, match="can't start"):  # no thread would ever run it
             threads.submit(over.set)
-    threads.submit(partial(release.wait, 30))
+    threads.submit(partial(wait_for, release))
     with monkeypatch.context() as patch:
         refuse_threads(patch, "test-calls")
         threads.submit(over.set)

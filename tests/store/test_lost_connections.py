@@ -288,7 +288,7 @@ def test_a_server_that_is_restarted_is_found_again(private_server: PrivateServer
     work = app.lookup("work")
     with ThreadPoolExecutor(8) as threads:
         stored = list(threads.map(lambda n: work.enqueue(n).id, range(40)))
-        waiting = threads.submit(app.client.result, app.client.get(stored[0]), timeout=60)
+        waiting = threads.submit(app.client.result, stored[0], timeout=60)
         during = [threads.submit(work.enqueue, n) for n in range(20)]
         private_server.stop(how)
         late = threads.submit(work.enqueue, "while it was away")

@@ -86,7 +86,7 @@ def test_no_dependent_stays_pending_whose_blocker_ends_while_it_is_enqueued(
         ]
         for store in stores:
             stack.callback(store.close)
-        enqueue_one = by_itself
+        enqueue_one: Callable[[Store, Draft[Any]], object] = by_itself
         if transaction == "caller's":
             enqueue_one = stack.enter_context(in_a_callers_transaction(database.url))
         harness.run(enqueue.enqueue, [draft() for _ in range(ROUNDS)])

@@ -9,7 +9,7 @@ import pytest
 
 from relet._core.job import Claimed, State, Succeeded
 from relet._store.flows import control, inspect, promote, settle
-from relet._store.query import Query
+from relet._store.query import Flow, Query
 from tests.harness import StoreHarness, draft, half
 
 MOST = 1000
@@ -110,19 +110,20 @@ def one_step(harness: StoreHarness, limit: int) -> promote.Promotion:
     """A promote that is watched: of neither kind does it decide about more than it may."""
     sent: list[int] = []
 
-    def watched() -> object:
+    def watched() -> Flow[promote.Promotion]:
         flow = promote.promote(limit=limit)
-        answer = None
         try:
+            step = next(flow)
             while True:
-                step = flow.send(answer)  # type: ignore[arg-type]
                 answer = yield step
                 if isinstance(step, Query) and step.name.startswith("promote/dependencies_"):
                     sent.append(len(answer))
+                step = flow.send(answer)
         except StopIteration as end:
-            return end.value
+            promotion: promote.Promotion = end.value
+            return promotion
 
-    done = harness.run(watched)  # type: ignore[arg-type]
+    done = harness.run(watched)
     assert all(number <= limit + 1 for number in sent)
     return done
 

@@ -204,8 +204,10 @@ def by_client(task: PlainTask[..., Any], name: str, value: Any) -> None:
     if name == "payload":
         task.enqueue(value)
     else:
-        given = datetime.fromisoformat(value) if name == "run_at" else value
-        task.using(**{name: given, **({"unique": "u"} if name == "unique_for" else {})}).enqueue("Ada")
+        options: dict[str, Any] = {name: datetime.fromisoformat(value) if name == "run_at" else value}
+        if name == "unique_for":
+            options["unique"] = "u"
+        task.using(**options).enqueue("Ada")
 
 
 def by_sql(sql: psycopg.Connection[Any], schema: str, name: str, value: Any) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -126,8 +127,12 @@ def test_a_settle_said_twice_is_recognised_and_changes_nothing(
     assert first == [shared_harness.state(id)]
 
 
+def _settled(outcome: Outcome, harness: StoreHarness, id: str, held: Lease) -> Any:
+    return harness.settle((held, outcome))
+
+
 EXITS: dict[str, Callable[[StoreHarness, str, Lease], Any]] = {
-    **{verb: (lambda w, id, held, o=o: w.settle((held, o))) for verb, o in OUTCOMES.items() if verb != "succeed"},
+    **{verb: partial(_settled, outcome) for verb, outcome in OUTCOMES.items() if verb != "succeed"},
     "release to pause": lambda w, id, held: w.settle((held, Released(pause=True))),
     "last attempt": lambda w, id, held: w.settle((held, Raised("boom"))),
     "reap": lambda w, id, held: w.later(LATER).reap(),

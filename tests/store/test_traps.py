@@ -18,11 +18,11 @@ from relet._store import postgres
 from relet._store.flows import control, inspect, lease, maintenance
 from relet._store.flows import settle as settle_flows
 from relet._store.postgres import PostgresStore
-from relet._store.query import Query, Row
+from relet._store.query import Flow, Query, Row
 from relet.errors import StoreError
 from tests.harness import StoreHarness, draft, half
 from tests.plugin.selection import rounds
-from tests.store.interleave import Background
+from tests.store.interleave import Background, Session
 
 pytestmark = pytest.mark.every_store
 
@@ -196,6 +196,7 @@ def test_a_settle_that_waited_for_a_renewal_goes_through(pg_harness: StoreHarnes
 def test_renewal_of_many_against_settle_of_many_never_deadlocks(pg_harness: StoreHarness) -> None:
     pg_harness.enqueue(*(draft() for _ in range(40)))
     leases = [job.lease for job in pg_harness.claim(40)]
+    outcomes: list[Outcome] = [Succeeded("1"), Raised("x")]
     over = threading.Event()
     done, enough = [0, 0], rounds(200, all=500)
 
@@ -208,9 +209,7 @@ def test_renewal_of_many_against_settle_of_many_never_deadlocks(pg_harness: Stor
         session = pg_harness.session()
         end = time.monotonic() + 50
         while time.monotonic() < end and min(done) < enough:
-            some: list[tuple[Lease, Outcome]] = [
-                (one, random.choice([Succeeded("1"), Raised("x")])) for one in random.sample(leases, 20)
-            ]
+            some = [(one, random.choice(outcomes)) for one in random.sample(leases, 20)]
             session.leave_open(settle_flows.settle(some, half))
             session.roll_back()
             done[1] += 1
@@ -225,7 +224,8 @@ def test_renewal_of_many_against_settle_of_many_never_deadlocks(pg_harness: Stor
 @pytest.mark.long
 def test_two_settles_of_overlapping_batches_never_deadlock(pg_harness: StoreHarness) -> None:
     pg_harness.enqueue(*(draft() for _ in range(30)))
-    outcomes = [(job.lease, random.choice([Succeeded("1"), Raised("x"), Snoozed(1)])) for job in pg_harness.claim(30)]
+    ends: list[Outcome] = [Succeeded("1"), Raised("x"), Snoozed(1)]
+    outcomes = [(job.lease, random.choice(ends)) for job in pg_harness.claim(30)]
 
     def settle() -> None:
         session = pg_harness.session()
@@ -243,13 +243,12 @@ def test_settles_that_say_different_things_of_the_same_leases_never_deadlock(pg_
     """Rows are locked in one order, that of their ids: not the successes first and then the others."""
     pg_harness.enqueue(*(draft() for _ in range(30)))
     leases = [job.lease for job in pg_harness.claim(30)]
+    outcomes: list[Outcome] = [Succeeded("1"), Raised("x")]
 
     def settle() -> None:
         session = pg_harness.session()
         for _ in range(rounds(120, all=300)):
-            some: list[tuple[Lease, Outcome]] = [
-                (one, random.choice([Succeeded("1"), Raised("x")])) for one in random.sample(leases, 20)
-            ]
+            some = [(one, random.choice(outcomes)) for one in random.sample(leases, 20)]
             session.leave_open(settle_flows.settle(some, half))
             session.roll_back()
 
@@ -384,7 +383,7 @@ def test_a_claim_that_committed_after_its_client_had_gone_is_found(pg_harness: S
     assert len(pg_harness.renew().unknown) == 1
 
 
-def drive_and_commit(session, flow):  # type: ignore[no-untyped-def]
+def drive_and_commit(session: Session, flow: Flow[object]) -> None:
     session.leave_open(flow)
     session.commit()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -262,14 +264,11 @@ def test_settling_two_keyed_jobs_does_not_deadlock_with_a_caller_who_meets_their
         jobs = [pg_harness.claim_new(unique=key) for key in ("k1", "k2")]
         caller = pg_harness.session()
         caller.leave_open(enqueue.enqueue([draft(unique=first)]))
-        settling = Background(
-            lambda jobs=jobs: pg_harness.settle(*((job.lease, Raised("no", fatal=True)) for job in jobs))
-        )
+        outcomes = [(job.lease, Raised("no", fatal=True)) for job in jobs]
+        settling = Background(partial(pg_harness.settle, *outcomes))
         if settling.blocked:
             time.sleep(1.2)  # past its own look for deadlocks: the next to look, and to pay, is the caller
-        asking = Background(
-            lambda caller=caller, second=second: caller.leave_open(enqueue.enqueue([draft(unique=second)]))
-        )
+        asking = Background(partial(caller.leave_open, enqueue.enqueue([draft(unique=second)])))
         asking.result()  # a deadlock would be the caller's, whose transaction it would cost
         caller.roll_back()
         settling.result()
@@ -340,7 +339,7 @@ def test_a_key_given_up_in_an_open_completion_is_waited_for(pg_harness: StoreHar
 
 
 def test_a_batch_keeps_its_order_whatever_its_drafts_have(harness: StoreHarness) -> None:
-    mixes = [{"unique": "a"}, {}, {"unique": "b", "unique_for": 60.0}, {}, {"unique": "c"}]
+    mixes: list[dict[str, Any]] = [{"unique": "a"}, {}, {"unique": "b", "unique_for": 60.0}, {}, {"unique": "c"}]
     jobs = harness.run(enqueue.enqueue_directly, [draft(**options) for options in mixes])
     assert [job.unique for job in jobs] == ["a", None, "b", None, "c"]
     assert [job.id for job in harness.claim(10)] == [job.id for job in jobs]

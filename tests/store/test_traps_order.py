@@ -142,7 +142,7 @@ def test_a_paused_job_that_is_replaced_leaves_the_line_only_with_a_new_time(harn
     first, second = harness.add(target="x", unique="k"), harness.add(target="x")
     harness.run(control.pause, first)
     harness.promote_until_idle()
-    newer = draft(unique="k", replace=True, **({"delay": 60.0} if timed else {}))
+    newer = draft(unique="k", replace=True, delay=60.0 if timed else None)
     assert harness.run(replace.replace, {first: newer}) == {first}
     harness.promote_until_idle()
     job = harness.get(first)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from relet._core.job import Raised, State, Succeeded
 from relet._store.flows import control, enqueue, inspect, promote, settle
+from relet._store.query import Flow
 from relet.errors import ReletError
 from tests.harness import StoreHarness, draft, half
 from tests.plugin.selection import rounds
@@ -98,9 +101,7 @@ def test_a_settle_that_waited_for_promote_to_watch_its_job_tells_the_dependents(
         dependent = pg_harness.add(depends_on=(blocker.id,), queue="elsewhere")
         promoter = pg_harness.session()
         promoter.leave_open(promote.promote())
-        settling = Background(
-            lambda blocker=blocker, successor=successor: pg_harness.succeed(blocker, continue_with=successor)
-        )
+        settling = Background(partial(pg_harness.succeed, blocker, continue_with=successor))
         assert settling.blocked
         promoter.commit()
         assert settling.result() is State.SUCCEEDED
@@ -168,7 +169,7 @@ def test_two_open_transactions_enqueue_for_targets_in_opposite_order_without_wai
     for session, target in ((one, "x"), (two, "y"), (one, "y"), (two, "x")):
         blocker = pg_harness.add(target=target)
         drafts = [draft(target=target), draft(target=target, depends_on=(blocker,))]
-        Background(lambda session=session, drafts=drafts: session.leave_open(enqueue.enqueue(drafts))).result(5)
+        Background(partial(session.leave_open, enqueue.enqueue(drafts))).result(5)
         Background(pg_harness.promote).result(5)
     one.commit()
     two.commit()
@@ -181,8 +182,8 @@ def test_settle_against_cancel_of_one_target_never_deadlocks(pg_harness: StoreHa
         job = pg_harness.claim_new(target="x")
         waiting = pg_harness.add(target="x")
         threads = [
-            Background(lambda job=job: pg_harness.succeed(job)),
-            Background(lambda waiting=waiting: pg_harness.run(control.cancel, waiting)),
+            Background(partial(pg_harness.succeed, job)),
+            Background(partial(pg_harness.run, control.cancel, waiting)),
             Background(pg_harness.promote),
         ]
         for thread in threads:
@@ -211,7 +212,7 @@ def test_a_storm_of_enqueue_promote_settle_and_cancel_leaves_nothing_waiting(pg_
     errors: list[BaseException] = []
     known: list[str] = []
 
-    def guarded(work):  # type: ignore[no-untyped-def]
+    def guarded(work: Callable[[], object]) -> Background:
         def loop() -> None:
             while not over.is_set():
                 try:
@@ -241,7 +242,8 @@ def test_a_storm_of_enqueue_promote_settle_and_cancel_leaves_nothing_waiting(pg_
 
     def steering() -> None:
         if known:
-            pg_harness.run(random.choice([control.cancel, control.delete]), random.choice(known[-30:]))
+            verbs: list[Callable[..., Flow[object]]] = [control.cancel, control.delete]
+            pg_harness.run(random.choice(verbs), random.choice(known[-30:]))
             over.wait(0.01)
 
     threads = [guarded(work) for work in (add, add, work, work, pg_harness.promote, pg_harness.promote, steering)]

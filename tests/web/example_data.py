@@ -32,7 +32,7 @@ from relet._store.flows import (
     worker_reports,
 )
 from relet._store.flows import settle as settle_flows
-from relet._store.flows.claim_scope import Scope
+from relet._store.flows.claim_scope import Claim, Scope
 from relet._store.flows.stats import Count
 from relet._tasks.task import new_id
 from tests import clocks
@@ -122,16 +122,19 @@ class ExampleData:
         return self.app.tasks[task].using(id=id, **(using or {})).draft(**arguments)
 
     def enqueue(self, draft: Draft[Any], at: float) -> Job[Any]:
-        return self.run(enqueue.enqueue, [draft], at=at)[0]
+        jobs: list[Job[Any]] = self.run(enqueue.enqueue, [draft], at=at)
+        return jobs[0]
 
     def put(self, task: str, ago: float, using: dict[str, Any] | None = None, **arguments: Any) -> Job[Any]:
         at = self.now - ago
         return self.enqueue(self.draft(task, at, using, **arguments), at)
 
     def claim(self, queue: str, at: float, worker: str, span: float = LEASE) -> Claimed:
-        how = {"want": 1, "lease": span, "random": self.dice.random, "at": at, "rescue": True}
+        how: dict[str, Any] = {"want": 1, "lease": span, "random": self.dice.random, "at": at, "rescue": True}
         token = str(uuid.UUID(bytes=self.dice.randbytes(16)))
-        return self.run(claim_flows.claim, worker, token, [Scope(queue, 1)], sorted(self.app.tasks), **how).jobs[0]
+        queues = [Scope(queue, 1)]
+        claim: Claim = self.run(claim_flows.claim, worker, token, queues, sorted(self.app.tasks), **how)
+        return claim.jobs[0]
 
     def renew(self, worker: str, claimed: Claimed, at: float, span: float = LEASE) -> None:
         self.run(lease.renew, worker, [claimed.lease], lease=span, at=at)
@@ -191,13 +194,12 @@ def _plain_jobs(data: ExampleData) -> None:
     """Most jobs simply succeed."""
     for number in range(90):
         ago = 5400 * (1 - number / 90) + 30
-        task, arguments = data.dice.choice(
-            [
-                ("send_receipt", {"order": f"A-{20417 + number}", "to": f"customer{number}@example.com"}),
-                ("charge", {"account": f"acct-{number % 40}", "cents": data.dice.randrange(499, 24999)}),
-                ("resize_photo", {"photo": f"products/{9000 + number}.jpg"}),
-            ]
-        )
+        examples: list[tuple[str, dict[str, Any]]] = [
+            ("send_receipt", {"order": f"A-{20417 + number}", "to": f"customer{number}@example.com"}),
+            ("charge", {"account": f"acct-{number % 40}", "cents": data.dice.randrange(499, 24999)}),
+            ("resize_photo", {"photo": f"products/{9000 + number}.jpg"}),
+        ]
+        task, arguments = data.dice.choice(examples)
         job = data.put(task, ago, **arguments)
         at = data.now - ago + data.dice.uniform(0.02, 2)
         claimed = data.claim(job.queue, at, data.worker(job.queue))
@@ -285,7 +287,7 @@ def _keep(
 
 
 def _failed(data: ExampleData) -> None:
-    errors = [
+    errors: list[tuple[str, dict[str, Any], str, int]] = [
         ("charge", {"cents": 4900}, TRACEBACK, 9),
         ("send_receipt", {"order": "A-20111"}, "smtplib.SMTPRecipientsRefused: 550 mailbox {n} unavailable", 6),
         ("resize_photo", {}, "PIL.UnidentifiedImageError: cannot identify image file 'products/{n}.jpg'", 4),
@@ -293,10 +295,12 @@ def _failed(data: ExampleData) -> None:
     ]
     for task, arguments, error, number in errors:
         for index in range(number):
-            named = {"charge": {"account": f"acct-{index}"}, "send_receipt": {"to": f"old{index}@example.com"},
-                     "resize_photo": {"photo": f"products/{index}.jpg"}, "sync_stock": {}}[task]  # fmt: skip
+            named: dict[str, dict[str, Any]] = {
+                "charge": {"account": f"acct-{index}"}, "send_receipt": {"to": f"old{index}@example.com"},
+                "resize_photo": {"photo": f"products/{index}.jpg"}, "sync_stock": {},
+            }  # fmt: skip
             ago = 4000.0 - 350 * index
-            job = data.put(task, ago, **arguments, **named)
+            job = data.put(task, ago, **arguments, **named[task])
             at = data.now - ago + 1
             for attempt in range(3):
                 claimed = data.claim(job.queue, at, data.worker(job.queue))
@@ -308,10 +312,11 @@ def _failed(data: ExampleData) -> None:
 
 def _target(data: ExampleData) -> None:
     """An account whose failed charge blocks the jobs behind it."""
-    for index, (task, arguments) in enumerate(
-        [("charge", {"account": "acct-17", "cents": 8900}), ("charge", {"account": "acct-17", "cents": 1200}),
-         ("refund", {"account": "acct-17", "order": "A-20202"}), ("charge", {"account": "acct-17", "cents": 4300})]
-    ):  # fmt: skip
+    charges: list[tuple[str, dict[str, Any]]] = [
+        ("charge", {"account": "acct-17", "cents": 8900}), ("charge", {"account": "acct-17", "cents": 1200}),
+         ("refund", {"account": "acct-17", "order": "A-20202"}), ("charge", {"account": "acct-17", "cents": 4300}),
+    ]  # fmt: skip
+    for index, (task, arguments) in enumerate(charges):
         data.put(task, 1500.0 - 200 * index, {"target": "account/acct-17"}, **arguments)
         data.promote(data.now - 1499 + 200 * index)
     claimed = data.claim("billing", data.now - 1490, data.worker("billing"))

@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import axe_core_python
-from playwright.sync_api import ConsoleMessage, Page, Request, Response, ViewportSize
+from playwright.sync_api import ConsoleMessage, Dialog, Page, Request, Response, ViewportSize
 
 from tests.plugin.selection import rounds
 
@@ -30,10 +30,14 @@ class PageErrors:
         page.on("request", self._request)
         page.on("requestfailed", self._failed)
         page.on("response", self._response)
-        page.on("dialog", lambda dialog: (self._note(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", self._dialog)
 
     def _note(self, what: str) -> None:
         self.troubles.append(f"{urlsplit(self.page.url).path} {what}"[:400])
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self._note(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):

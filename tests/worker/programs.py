@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from relet import App, Job
+from relet import App, Client, Job
 from relet._worker.signals import AT_ONCE
 from tests import forks
 from tests.conftest import LOCAL_PG_KINDS, SERVERS
@@ -254,7 +254,7 @@ class Shop:
         module.__file__ = str(self.place / "shop.py")
         exec(compile(text, module.__file__, "exec"), vars(module))
         self.app: App = vars(module)["app"]
-        self.client = self.app.client
+        self.client: Client = self.app.client
 
     def start(self, *options: str, ready: bool = True) -> Program:
         """A worker; waits until it works, or its supervisor has started the first process."""

@@ -22,12 +22,13 @@ REASONS = {"cancel": "cancelled", "pause": "paused", "complete": "completed", "d
 
 
 def control(app: App, verb: str, job: Job[Any]) -> None:
-    {
+    verbs: dict[str, Callable[[Job[Any]], object]] = {
         "cancel": app.client.cancel,
         "pause": app.client.pause,
         "complete": lambda job: app.client.complete(job, "from outside"),
         "delete": app.client.delete,
-    }[verb](job)
+    }
+    verbs[verb](job)
 
 
 class Notes:

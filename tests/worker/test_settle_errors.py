@@ -47,7 +47,7 @@ def test_a_success_survives_errors_that_may_pass(pg_database: Database, pg_app: 
 def test_a_value_that_the_database_rejects_fails_its_job_and_not_its_neighbours(
     pg_database: Database, pg_app: App, state: str
 ) -> None:
-    good, bad = pg_app.task(greet), pg_app.task(greet, name="bad", max_attempts=3)
+    good, bad = pg_app.task(greet), pg_app.task(name="bad", max_attempts=3)(greet)
     drafts = [(bad if number == 7 else good).draft(str(number)) for number in range(20)]
     when = "new.task = 'bad' and new.state = 'succeeded'"
     with failing(pg_database.url, pg_database.schema, "finished", state, when=when):

@@ -45,7 +45,8 @@ def waiter(app: App, **options: Any) -> PlainTask[..., Any]:
     def wait(attempt: Attempt) -> Any:
         return attempt.wait_for("word")
 
-    return wait
+    task: PlainTask[..., Any] = wait
+    return task
 
 
 def until_asleep(app: App, *jobs: Any) -> None:
