@@ -67,13 +67,23 @@ def connect(url: str, schema: str) -> Store:
 def store_harness(url: str, schema: str) -> Iterator[StoreHarness]:
     """A harness with a stopped clock, on the store of a URL. Its sessions and its store are closed afterwards."""
     store = connect(url, schema)
+    try:
+        with harness_on(store) as made:
+            yield made
+    finally:
+        store.close()
+
+
+@contextmanager
+def harness_on(store: Store) -> Iterator[StoreHarness]:
+    """A harness with a stopped clock, on a store that tests share. Its sessions are closed afterwards."""
     made = StoreHarness(store)
     made.stop_clock()
     try:
         yield made
     finally:
         made.close_sessions()
-        store.close()
+        store.clock = None
 
 
 def harness_of(app: App) -> StoreHarness:

@@ -53,6 +53,17 @@ SIZE = """
 """
 
 
+def emptying(schema: str) -> list[str]:
+    """The statements that delete the rows that a test has left in a schema."""
+    return [
+        *(f"delete from {schema}.{table}" for table in EMPTIED),
+        f"delete from {schema}.pulse",
+        f"insert into {schema}.pulse default values",
+        f"update {schema}.arming set armed_until = '-infinity'",
+        f"update {schema}.quarantine set worker = null",
+    ]
+
+
 class SharedSchema:
     """A schema, and a connection that empties it."""
 
@@ -67,13 +78,7 @@ class SharedSchema:
 
     def empty(self) -> None:
         """Of all that a test has left."""
-        self._execute(
-            *(f"delete from {self.name}.{table}" for table in EMPTIED),
-            f"delete from {self.name}.pulse",
-            f"insert into {self.name}.pulse default values",
-            f"update {self.name}.arming set armed_until = '-infinity'",
-            f"update {self.name}.quarantine set worker = null",
-        )
+        self._execute(*emptying(self.name))
 
     def is_as_new(self) -> bool:
         """Whether its tables are small, and as they were made. Fails if a connection still has a lock."""

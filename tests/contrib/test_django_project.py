@@ -19,7 +19,6 @@ import pytest
 
 from tests.conftest import PG_KINDS, SERVERS
 
-pytestmark = pytest.mark.every_store
 SHOP = Path(__file__).parents[2] / "examples" / "django_shop"
 
 
@@ -89,6 +88,7 @@ def test_the_demo_of_the_shop(project: Project) -> None:
     ]
 
 
+@pytest.mark.every_store
 def test_django_migrates_the_tables_and_its_test_runner_drops_its_database(project: Project) -> None:
     printed = project.run("migrate")
     assert "Applied migrations of Relet to schema relet: 1, 2, 3, 4" in printed
@@ -112,7 +112,7 @@ def test_commands_of_relet_know_the_app(project: Project) -> None:
     assert "unrecognized arguments: --unknown" in project.run("relet", "jobs", "--unknown", code=2)
 
 
-@pytest.mark.long("postgres")
+@pytest.mark.long
 def test_a_worker_that_reloads_runs_the_changed_task(project: Project) -> None:
     project.run("migrate")
     project.shell(

@@ -19,6 +19,7 @@ from psycopg import IsolationLevel
 from relet import Backoff, Job, Worker
 from tests import djangos
 from tests.conftest import PG_KINDS, SERVERS
+from tests.schemas import schemas_of
 from tests.waiting import Pause
 
 djangos.configure()
@@ -56,13 +57,15 @@ def backend_on(url: str, schema: str, **options: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(params=["sqlite", *PG_KINDS])
-def backend(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Any]:
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     """The default backend, on Django's default database."""
-    server = None if request.param == "sqlite" else request.config.stash[SERVERS].get(request.param)
-    with backend_on(server.dsn if server else f"sqlite:///{tmp_path / 'django.db'}", schema) as found:
-        yield found
-    if server:
-        server.drop_schema(schema)
+    if request.param == "sqlite":
+        with backend_on(f"sqlite:///{tmp_path / 'django.db'}", "relet") as found:
+            yield found
+    else:
+        server = request.config.stash[SERVERS].get(request.param)
+        with schemas_of(request.config).one_of(server) as schema, backend_on(server.dsn, schema.name) as found:
+            yield found
 
 
 @dataclass

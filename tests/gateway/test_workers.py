@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import Database
 from tests.gateway.workers import CHECKS, LEASE, Bench, bench
 
 NODE = Path(__file__).parents[2] / "examples" / "node_worker" / "main.mjs"
@@ -22,9 +23,9 @@ COMMANDS = [
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_worker_keeps_the_protocol(
-    pg_url: str, schema: str, tmp_path: Path, command: list[str], check: Callable[[Bench], None]
+    pg_database: Database, tmp_path: Path, command: list[str], check: Callable[[Bench], None]
 ) -> None:
-    with bench(tmp_path, pg_url, schema, command) as site:
+    with bench(tmp_path, pg_database.url, pg_database.schema, command) as site:
         check(site)
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from relet import App, Job
+from tests import forks
 from tests.gateway.serving import free_port
 from tests.waiting import Pause
 
@@ -75,14 +76,10 @@ class Bench:
         return [f"http://127.0.0.1:{port}" for port in self._ports]
 
     def _start(self, words: Sequence[str], name: str) -> subprocess.Popen[bytes]:
-        env = {
-            **os.environ,
-            "RELET_GATEWAY": " ".join(self.urls),
-            "RELET_GATEWAY_TOKEN": TOKEN,
-            "PYTHONPATH": os.getcwd(),
-        }
+        env = {**os.environ, "RELET_GATEWAY": " ".join(self.urls), "RELET_GATEWAY_TOKEN": TOKEN}
+        start = forks.Popen if words[0] == sys.executable else subprocess.Popen
         with (self._folder / f"{name}.log").open("wb") as log:
-            process = subprocess.Popen(words, cwd=self._folder, env=env, stdout=log, stderr=log)
+            process = start(words, cwd=self._folder, env=env, stdout=log, stderr=log)
         self._stack.callback(process.wait)
         self._stack.callback(process.kill)
         return process

@@ -125,11 +125,11 @@ def _store_of(item: pytest.Item) -> str | None:
 
 
 def _without_store(item: pytest.Item) -> tuple[Any, ...] | None:
-    """What cases on different stores have in common."""
+    """The test and its other parameters: cases on different stores share them."""
     if _store_of(item) is None:
         return None
-    callspec = item.callspec  # type: ignore[attr-defined]
-    others = [(name, index) for name, index in callspec.indices.items() if callspec.params[name] not in STORES]
+    params = item.callspec.params  # type: ignore[attr-defined]
+    others = [(name, id(value)) for name, value in params.items() if value not in STORES]
     return item.nodeid.partition("[")[0], *others
 
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests import servers
+from tests.plugin.selection import rounds
 
 
 def simulate(*arguments: str) -> str:
@@ -20,7 +21,7 @@ def simulate(*arguments: str) -> str:
 
 
 def test_no_seed_breaks_an_invariant() -> None:
-    assert "0 seeds broke an invariant" in simulate("--seeds", "20", "--processes", "1")
+    assert "0 seeds broke an invariant" in simulate("--seeds", str(rounds(12, all=20)), "--processes", "1")
 
 
 @pytest.mark.long

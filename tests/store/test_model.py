@@ -38,7 +38,7 @@ from tests.store.model_operators import FullModel
 BASE = 1_767_225_600.0  # the moment in the ids below
 THOROUGH = os.environ.get("RELET_HYPOTHESIS") == "thorough"
 SETTINGS = settings(
-    max_examples=2000 if THOROUGH else rounds(10, all=30),
+    max_examples=2000 if THOROUGH else rounds(7, all=30),
     derandomize=not THOROUGH,  # what chance finds is for those who search, not for everybody who runs the tests
     stateful_step_count=60 if THOROUGH else 40,
     deadline=None,

@@ -15,7 +15,8 @@ import pytest
 from relet import App, Job
 from relet._store.postgres import PostgresStore
 from relet.errors import StoreError
-from tests.faults import fail_with
+from tests.databases import Database
+from tests.faults import failing
 from tests.store.proxy import Proxy, proxy_to
 
 BOUNDS = "statement_timeout", "idle_in_transaction_session_timeout"
@@ -118,27 +119,26 @@ def test_a_table_that_was_changed_under_prepared_statements_is_no_error(pg_url: 
     app.close()
 
 
-def test_what_the_server_does_not_support_is_not_tried_again(pg_url: str, schema: str) -> None:
-    app = app_at(pg_url, schema)
-    fail_with(pg_url, schema, "jobs", "0A000")
+def test_what_the_server_does_not_support_is_not_tried_again(pg_database: Database) -> None:
+    app = app_at(pg_database.url, pg_database.schema)
     begin = time.monotonic()
-    with pytest.raises(StoreError, match="not now"):
+    with failing(pg_database.url, pg_database.schema, "jobs", "0A000"), pytest.raises(StoreError, match="not now"):
         app.tasks["work"].enqueue("one")
     assert time.monotonic() - begin < 5
     app.close()
 
 
 @pytest.mark.parametrize("state", ["25P04", "57014", "53100", "XX000", "25006", "58030", "08006"])
-def test_what_may_pass_is_tried_again(pg_url: str, schema: str, state: str) -> None:
-    app = app_at(pg_url, schema)
-    fail_with(pg_url, schema, "jobs", state, times=2)
-    job = app.tasks["work"].enqueue("one")
+def test_what_may_pass_is_tried_again(pg_database: Database, state: str) -> None:
+    app = app_at(pg_database.url, pg_database.schema)
+    with failing(pg_database.url, pg_database.schema, "jobs", state, times=2):
+        job = app.tasks["work"].enqueue("one")
     assert app.client.get(job) == job
     app.close()
 
 
-def test_sessions_are_bounded_on_the_server(pg_url: str, schema: str) -> None:
-    app = app_at(pg_url, schema)
+def test_sessions_are_bounded_on_the_server(pg_database: Database) -> None:
+    app = app_at(pg_database.url, pg_database.schema)
     store = app._store()
     assert isinstance(store, PostgresStore)
     keepalives = "tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout"

@@ -46,9 +46,9 @@ def race(race_url: str, schema: str, tmp_path: Path) -> Iterator[Race]:
 def test_each_job_is_claimed_and_settled_exactly_once(
     store_url: str, schema: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """In memory, on older servers and in the fast suite a fifth of them."""
+    """In memory, on older servers and in the fast suite fewer of them."""
     few = any(kind in request.node.name for kind in ("memory", "pg15"))
-    number = 4_000 if few else rounds(4_000, all=20_000)
+    number = rounds(2_000, all=4_000 if few else 20_000)
     with race_on(store_url, schema, tmp_path) as race:
         ids = race.enqueue([draft() for _ in range(number)])
         if store_url == "sqlite:///:memory:":
@@ -116,7 +116,7 @@ def test_limits_are_not_exceeded_at_any_commit_and_a_killed_worker_gives_its_pla
     def make(n: int) -> Draft[Any]:
         return draft(queue="narrow" if n % 3 else "wide")
 
-    ids = race.enqueue([make(n) for n in range(rounds(500, all=1200))])
+    ids = race.enqueue([make(n) for n in range(rounds(250, all=1200))])
     with race.processes("work", working(batch=3, queues=["narrow", "wide"], hold=0.004, seconds=1.0)) as exits:
         ids += [one.id for one in further_drafts(race, make, len(ids))]
         race.say_that_all_is_enqueued()
@@ -146,7 +146,7 @@ def test_a_group_is_never_above_its_limit_at_any_commit_though_workers_die(race:
     def make(n: int) -> Draft[Any]:
         return draft(queue="narrow", group=f"group {n % 5}")
 
-    ids = race.enqueue([make(n) for n in range(rounds(500, all=1000))])
+    ids = race.enqueue([make(n) for n in range(rounds(250, all=1000))])
     with race.processes("work", working(batch=6, queues=["narrow"], hold=0.004, seconds=1.0)) as exits:
         ids += [one.id for one in further_drafts(race, make, len(ids))]
         race.say_that_all_is_enqueued()
@@ -169,7 +169,7 @@ def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Rac
     def make(n: int) -> Draft[Any]:
         return draft(target=f"target {n % 50}", queue=("one", "two")[n % 2])
 
-    drafts = [make(n) for n in range(rounds(1000, all=2000))]
+    drafts = [make(n) for n in range(rounds(500, all=2000))]
     options = working(batch=10, queues=["one", "two"], hold=0.002, seconds=1.0)
     with race.processes("work", options) as exits:
         race.enqueue(drafts, batch=40)  # while they run: what settles meets what is being enqueued behind it
@@ -193,7 +193,7 @@ def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Rac
 @pytest.mark.read_committed
 @pytest.mark.long("sqlite")
 def test_one_key_is_taken_once_in_each_round_whichever_client_rolls_back(race: Race) -> None:
-    race.run("compete", rounds=rounds(30, all=60))
+    race.run("compete", rounds=rounds(25, all=60))
     kept: dict[str, set[str]] = defaultdict(set)
     for _, (key, id, _) in race.records("kept"):
         kept[key].add(id)
@@ -222,7 +222,7 @@ def test_keys_that_are_freed_and_taken_by_all_have_one_live_job_at_every_commit(
 @pytest.mark.read_committed
 @pytest.mark.long("sqlite")
 def test_batches_that_take_keys_and_settles_that_free_them_do_not_deadlock(race: Race) -> None:
-    race.run("churn", rounds=rounds(20, all=40), keys=5, at_once=3)  # a deadlock ends the process that it hits
+    race.run("churn", rounds=rounds(15, all=40), keys=5, at_once=3)  # a deadlock ends the process that it hits
     assert set(race.query("select key, cast(job as text) from {schema}.keys")) == set(
         race.query("select unique_key, cast(id as text) from {schema}.jobs")
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import psycopg
 import pytest
@@ -14,6 +14,7 @@ from relet._store.flows import inspect
 from relet._store.query import Flow, read, read_only, snapshot
 from relet._store.time_limit import reading_until
 from relet.errors import JobNotFound, QueryTimeout
+from tests.databases import Database
 
 pytestmark = pytest.mark.every_server
 
@@ -35,7 +36,7 @@ def two_reads() -> Flow[int]:
 
 
 @pytest.fixture
-def app(store_url: str, schema: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+def app(app: App, monkeypatch: pytest.MonkeyPatch) -> App:
     known = query.source
     monkeypatch.setattr(
         query,
@@ -44,21 +45,18 @@ def app(store_url: str, schema: str, monkeypatch: pytest.MonkeyPatch) -> Iterato
             SLOW["sqlite" if dialect == "sqlite" else "postgres"] if name == "slow" else known(name, dialect)
         ),
     )
-    app = App(store_url, schema=schema)
-    app.client.migrate()
-    yield app
-    app.close()
+    return app
 
 
-def test_the_store_ends_a_read_that_takes_longer_than_allowed(app: App, store_url: str, schema: str) -> None:
+def test_the_store_ends_a_read_that_takes_longer_than_allowed(app: App, database: Database) -> None:
     for flow in (slow, two_reads):
         began = time.monotonic()
         with reading_until(began + 0.3), pytest.raises(QueryTimeout, match="ask for less"):
             app._store().run(flow)
         assert time.monotonic() - began < 60
-    if store_url.startswith("postgres"):
-        with psycopg.connect(store_url) as raw:
-            text = f'slow in "{schema}"'
+    if database.is_postgres:
+        with psycopg.connect(database.url) as raw:
+            text = f'slow in "{database.schema}"'
             left = "select count(*) from pg_stat_activity where state = 'active' and query like %s and pid <> %s"
             found = raw.execute(left, (f"%{text}%", raw.info.backend_pid)).fetchone()
             assert found == (0,), "the query goes on in the server"
@@ -85,8 +83,8 @@ def twice(job_id: str, between: Callable[[], object]) -> Flow[list[State]]:
     return states
 
 
-def test_all_statements_of_a_snapshot_see_the_same_state(app: App, store_url: str) -> None:
-    if store_url == "sqlite:///:memory:":
+def test_all_statements_of_a_snapshot_see_the_same_state(app: App, database: Database) -> None:
+    if database.kind == "memory":
         pytest.skip("in memory, all flows share one connection: a change cannot come between two statements")
 
     @app.task

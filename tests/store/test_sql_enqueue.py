@@ -16,7 +16,7 @@ from relet import App, Job, KeyTaken
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidInput, InvalidPayload
 from tests.conftest import PG_KINDS
-from tests.databases import shared_schema
+from tests.databases import Database, shared_schema
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -31,11 +31,13 @@ MADE_BY_THE_CALL = {"id", "chain", "created_at", "run_at"}
 
 
 @pytest.fixture
-def app(pg_url: str, schema: str) -> Iterator[App]:
-    app = App(pg_url, schema=schema)
-    app.client.migrate()
-    yield app
-    app.close()
+def app(pg_app: App) -> App:
+    return pg_app
+
+
+@pytest.fixture
+def schema(pg_database: Database) -> str:
+    return pg_database.schema
 
 
 @pytest.fixture
@@ -47,8 +49,8 @@ def task(app: App) -> PlainTask[..., Any]:
 
 
 @pytest.fixture
-def sql(pg_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(pg_url, autocommit=True) as connection:
+def sql(pg_database: Database) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(pg_database.url, autocommit=True) as connection:
         yield connection
 
 

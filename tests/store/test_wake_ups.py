@@ -14,6 +14,7 @@ from relet._store.flows import maintenance
 from relet._system import SYSTEM
 from relet._tasks.task import PlainTask
 from relet._worker.notifications import NOTIFY_FOR, Notifications, Run
+from tests.databases import Database
 from tests.notifications import Ear
 
 pytestmark = pytest.mark.partitioned  # in the variant rows workers poll
@@ -35,15 +36,13 @@ class Sleepers(Ear):
 
 
 @pytest.fixture
-def app(pg_url: str, schema: str) -> Iterator[App]:
-    with App(pg_url, schema=schema) as app:
-        app.client.migrate()
-        yield app
+def app(pg_app: App) -> App:
+    return pg_app
 
 
 @pytest.fixture
-def sql(pg_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(pg_url, autocommit=True) as connection:
+def sql(pg_database: Database) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(pg_database.url, autocommit=True) as connection:
         yield connection
 
 

@@ -16,15 +16,17 @@ from relet._store.flows import worker_reports
 from relet._tasks.task import new_id
 from relet._web.app_path import app_path
 from relet._web.pages import PageContext, act, attention, cache
+from tests.databases import Database
 from tests.harness import harness_of
+from tests.templates import fill_in
 from tests.web import example_data
 from tests.web.conftest import ask, view_of
 
 
 @pytest.fixture
-def app(store_url: str, schema: str) -> Iterator[App]:
-    app = example_data.shop(store_url, schema)
-    app.client.migrate()
+def app(database: Database) -> Iterator[App]:
+    app = example_data.shop(database.url, database.schema)
+    fill_in(app._store())
     yield app
     app.close()
 

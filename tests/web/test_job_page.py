@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from relet import App, Attempt, Worker
@@ -13,9 +11,8 @@ from tests.web.conftest import ask, view_of
 
 
 @pytest.fixture
-def app(store_url: str, schema: str) -> Iterator[App]:
+def app(app: App) -> App:
     """A handler with steps that waits for a signal."""
-    app = App(store_url, schema=schema)
 
     @app.task
     def order(attempt: Attempt, number: int) -> str:
@@ -24,9 +21,7 @@ def app(store_url: str, schema: str) -> Iterator[App]:
         attempt.step("pay", pay, 4900, key="visa")
         return approval["by"]
 
-    app.client.migrate()
-    yield app
-    app.close()
+    return app
 
 
 def pay(cents: int, key: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,15 +14,11 @@ from tests.web.conftest import ask
 
 
 @pytest.fixture
-def app(store_url: str, schema: str) -> Iterator[App]:
-    app = App(store_url, schema=schema)
-
+def app(app: App) -> App:
     @app.task(queue="billing")
     def charge(account: str, cents: int, token: str = "") -> None: ...
 
-    app.client.migrate()
-    yield app
-    app.close()
+    return app
 
 
 def test_the_arguments_of_a_job_are_one_line_without_secrets(app: App) -> None:

@@ -18,6 +18,7 @@ from relet._store import replica as replicas
 from relet._web import create_app
 from relet.errors import InvalidInput
 from tests.conftest import SERVERS
+from tests.schemas import emptying
 from tests.servers import PrivateServer, Server
 from tests.supervisor import installs
 
@@ -87,7 +88,7 @@ def pair(servers: tuple[PrivateServer, PrivateServer], monkeypatch: pytest.Monke
     yield made
     made.resume()
     made.app.close()
-    made.primary.drop_schema("relet")
+    made.primary.execute(*emptying("relet"))
 
 
 class Browser:

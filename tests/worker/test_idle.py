@@ -14,6 +14,7 @@ from relet import App
 from tests.conftest import LOCAL_PG_KINDS, SERVERS
 from tests.databases import Database
 from tests.notifications import Ear
+from tests.plugin.selection import rounds
 from tests.servers import PrivateServer
 from tests.worker.programs import a_shop, until
 from tests.worker.working import over, run_sql, working
@@ -22,7 +23,7 @@ from tests.worker.working import until as until_true
 CONNECTIONS = 2
 STATEMENTS = 2.0  # a second
 WATCHED = 60.0  # seconds: some statements come once a minute
-WORKERS, JOBS = 8, 25
+WORKERS, JOBS = 8, rounds(12, all=25)
 SESSIONS = "select count(*) from pg_stat_activity where application_name = 'relet'"
 
 

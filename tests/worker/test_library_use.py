@@ -23,6 +23,7 @@ from relet._worker import maintenance
 from relet._worker.execution import Execution
 from relet.errors import SchemaMismatch
 from tests import forks
+from tests.plugin.selection import rounds
 from tests.servers import Server
 from tests.worker.programs import TIMEOUT, until
 from tests.worker.working import working
@@ -244,7 +245,7 @@ def test_a_stop_at_any_moment_leaves_nothing_behind(app: App) -> None:
     async def start_and_stop(seconds: float) -> None:
         await while_running(worker_of(app, concurrency=2), asyncio.sleep(seconds))
 
-    for _ in range(12):
+    for _ in range(rounds(6, all=12)):
         jobs.append(enqueue("more"))
         asyncio.run(start_and_stop(random.random() * 0.06))
         left = app.client.jobs(state="running", limit=1000).jobs

@@ -75,6 +75,7 @@ def test_a_migration_that_was_applied_somewhere_is_never_edited(stored: Stored) 
     assert hashlib.sha256(text.encode()).hexdigest() == stored.facts["migration"], "add a new migration instead"
 
 
+@pytest.mark.long(*(stored for stored in STORED if 1 < stored.version < max(one.version for one in STORED)))
 @every_stored
 def test_a_migrated_database_has_the_objects_of_a_new_one(url: str, new_url: str) -> None:
     assert _objects(url) == _objects(new_url)

@@ -178,14 +178,15 @@ ACTIONS: dict[str, Action] = {
 }  # fmt: skip
 #: One of each kind: without and with a field, on a queue, and in bulk.
 KINDS = ["cancel", "complete", "limit queue", "resume all that match"]
+FAST = ["cancel", "complete", "resume all that match"]
 
 
 def actions_and_scripts() -> Iterator[Any]:
-    """The fast suite runs one action of each kind; `tests/web/test_actions.py` runs all of them without a browser."""
+    """`tests/web/test_actions.py` runs all actions without a browser."""
     for name in ACTIONS:
-        yield pytest.param(name, True, marks=[] if name in KINDS else pytest.mark.long)
+        yield pytest.param(name, True, marks=[] if name in FAST else pytest.mark.long)
     for name in KINDS:
-        yield pytest.param(name, False, marks=[] if name == "complete" else pytest.mark.long)
+        yield pytest.param(name, False, marks=pytest.mark.long)
 
 
 @pytest.mark.parametrize(("name", "script"), list(actions_and_scripts()))
@@ -278,7 +279,8 @@ def test_a_failed_job_is_run_again_from_a_form_that_says_what_is_wrong(script: b
     assert shop.state("failed") == "failed"
 
 
-@pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("script", [True, False])
 def test_the_limit_of_a_group_is_set_changed_and_removed(script: bool, shop: Shop, opens: Opens) -> None:
     tab = opens(shop.base, script=script)
     tab.go("/queues")
@@ -348,6 +350,7 @@ def test_a_problem_of_the_overview_is_fixed_by_its_button(shop: Shop, opens: Ope
     assert tab.troubles == []
 
 
+@pytest.mark.long
 def test_a_job_that_waits_for_a_signal_gets_it(shop: Shop, opens: Opens) -> None:
     data = example_data.ExampleData(shop.app, time.time(), random.Random(7))
     job = data.put("fulfil_order", 20, order="A-1")

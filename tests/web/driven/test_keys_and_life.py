@@ -285,6 +285,7 @@ def test_times_are_local_with_utc_as_the_tooltip(shop: App, shop_base: str, chro
         assert label.startswith(f"{local:%H:%M}")
 
 
+@pytest.mark.long
 def test_times_in_sentences_are_local_too(shop: App, shop_base: str, chromium: Browser) -> None:
     job = next(one for one in shop.client.jobs(task="fulfil_order", state="pending").jobs if one.awaits)
     with chromium.new_context(timezone_id="Asia/Kolkata") as context:

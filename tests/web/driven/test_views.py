@@ -9,6 +9,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("axe_core_python")
 
 from relet import App
+from tests.plugin.selection import rounds
 from tests.web import hostile, page_checks
 from tests.web.browser import READ_TOKEN
 from tests.web.driven.conftest import Opens, Tab
@@ -112,12 +113,13 @@ _LIVE_WIRES = """() => [...document.querySelectorAll("*")].flatMap((one) =>
 def test_no_text_of_a_job_is_ever_run_or_asked_for(hostile_shop: App, hostile_base: str, opens: Opens) -> None:
     tab = opens(hostile_base)
     marked = 0
+    left_out = ALIKE if rounds(0, all=1) else ALIKE | SAME_TEMPLATE
     for name, (address, _) in EVERYTHING.items():
-        if name in ALIKE:
+        if name in left_out:
             continue
         tab.go(address(hostile_shop.client))
         assert tab.page.evaluate(_LIVE_WIRES) == []
         assert page_checks.overhang(tab.page) == 0, name
         marked += hostile.MARK in tab.page.content()
     assert [one for one in tab.troubles if "400" not in one] == [], "names that no client would take are refused"
-    assert marked >= 18, "the attacks are on the pages, as text"
+    assert marked >= rounds(14, all=18), "the attacks are on the pages, as text"
