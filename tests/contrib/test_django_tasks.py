@@ -125,7 +125,7 @@ def test_a_task_is_stored_run_and_read(backend: Any) -> None:
     assert (result.status, result.args, result.kwargs, result.attempts) == (STATUS.READY, [3], {"right": 4}, 0)
     assert (result.started_at, result.finished_at, result.backend) == (None, None, "default")
     with pytest.raises(ValueError, match="not finished"):
-        result.return_value
+        _ = result.return_value
     assert sample_tasks.add.get_result(result.id).status == STATUS.READY
     work(backend)
     result.refresh()
@@ -165,7 +165,7 @@ def test_an_error_has_its_class_and_its_traceback(backend: Any) -> None:
     assert error.traceback.startswith("Traceback (most recent call last):\n")
     assert error.traceback.rstrip().endswith("ValueError: broken\n\nwith blank lines")
     with pytest.raises(ValueError, match="Task failed"):
-        result.return_value
+        _ = result.return_value
 
 
 def test_an_exit_and_a_value_that_is_not_json_fail_a_task(backend: Any) -> None:

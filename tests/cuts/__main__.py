@@ -45,9 +45,8 @@ def main() -> int:
 @contextmanager
 def _cut_store(kind: str) -> Iterator[CutStore]:
     if kind == "sqlite":
-        with tempfile.TemporaryDirectory() as folder:
-            with closing(SQLiteCutStore(Path(folder))) as of_sqlite:
-                yield of_sqlite
+        with tempfile.TemporaryDirectory() as folder, closing(SQLiteCutStore(Path(folder))) as of_sqlite:
+            yield of_sqlite
         return
     names = servers.names()
     if not names:

@@ -114,7 +114,7 @@ def test_words_of_other_queues_are_answered_with_ours(charge: Task[..., str], wo
         with pytest.raises(AttributeError, match=rf"no \.{word}\(\): use \.enqueue\(\)"):
             getattr(thing, word)
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
-        charge.nonsense  # type: ignore[attr-defined]
+        _ = charge.nonsense  # type: ignore[attr-defined]
 
 
 # The registry

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -46,7 +46,7 @@ class CreatedFilter(admin.SimpleListFilter):  # type: ignore[misc]
 
     title = "created"
     parameter_name = "created"
-    hours = {"1": "in the last hour", "24": "in the last day", "168": "in the last week"}
+    hours: ClassVar = {"1": "in the last hour", "24": "in the last day", "168": "in the last week"}
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return list(self.hours.items())
@@ -101,7 +101,7 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[misc]
     ordering = ("-id",)
     show_full_result_count = False
     paginator = CappedPaginator
-    actions = [f"{verb}_jobs" for verb in ACTIONS]
+    actions = tuple(f"{verb}_jobs" for verb in ACTIONS)
     change_form_template = "admin/relet/job/details.html"
 
     @admin.display(ordering="attempt")  # type: ignore[untyped-decorator]
