@@ -340,7 +340,7 @@ def _of_many(app: App, steps: Transactions) -> list[Call]:
 
 
 class WorkerCalls:
-    """What a worker runs that serves all queues."""
+    """The statements of a worker that serves all queues."""
 
     def __init__(self, app: App, place: PostgresPlace) -> None:
         self._app, self._place, self._store = app, place, app._store()

@@ -1,4 +1,4 @@
-"""What all measurements of one run share: its options, and servers that start when they are first needed."""
+"""The values that all measurements of one run share: its options, and servers that start when they are first needed."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ NEW_SCHEDULE = "new"
 REFUSED = (404, 409)  # an earlier request has changed or deleted the job: that costs as much as doing it
 VALUES = {"queue": "queue-0007", "target": "target-7", "name": "schedule-7", "task": "task_7"}
 RANGES = ("/?range=24h", "/?range=7d", "/?range=30d", "/queues/queue-0007?range=24h", "/queues/queue-0007?range=30d")
-#: What a confirmation asks about: by the last word of the action, the parameter that names it.
+#: The object of a confirmation: by the last word of the action, the parameter that names it.
 SUBJECTS = {"queue": "queue", "schedule": "name"}
 BULK = {"action": "cancel", "state": "queued", "queue": "queue-0007"}
 

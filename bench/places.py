@@ -20,7 +20,7 @@ from bench.systems import System
 
 
 class Servers(Protocol):
-    """What a place needs of the laboratory."""
+    """The part of the laboratory that a place needs."""
 
     @property
     def postgres(self) -> Postgres: ...

@@ -1,4 +1,4 @@
-"""What a run consists of: rows of the report, and cells, each of which measures one system once."""
+"""The parts of a run: rows of the report, and cells, each of which measures one system once."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Stuck(Exception):
 
 @dataclass(frozen=True)
 class Counts:
-    """What a worker reported last. `first` and `last`: times of handler calls."""
+    """The latest report of a worker. `first` and `last`: times of handler calls."""
 
     calls: int = 0
     successes: int = 0
@@ -86,7 +86,7 @@ class Program:
         self._process.wait()
         self._reader.join()
         for stream in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # what was not sent cannot be sent any more
+            with suppress(OSError):  # an unsent request cannot be sent any more
                 stream.close()  # type: ignore[union-attr]
 
     def wait(self) -> None:

@@ -111,7 +111,7 @@ def _show(table: Table) -> None:
 
 
 def closing(results: Results) -> list[str]:
-    """What was skipped, what failed, and whether the run counts."""
+    """The skipped and failed cells, and whether the run counts."""
     lines = [f"skipped {system}: {reason}" for system, reason in results.skipped().items()]
     lines += [f"ERROR: {error}" for error in results.errors()]
     lines += [f"VOID: {reason}" for reason in bars.void_reasons(results)]

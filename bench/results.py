@@ -1,4 +1,4 @@
-"""What was measured, kept as JSON lines while a run goes on and as one JSON document afterwards."""
+"""The measurements, kept as JSON lines while a run goes on and as one JSON document afterwards."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Copier:
 
     @property
     def used(self) -> list[str]:
-        """The columns that are not null: what an insert has to give."""
+        """The columns that are not null, which an insert must contain."""
         return [name for name in self._names if self._row[name] is not None]
 
     def texts(self) -> list[str]:

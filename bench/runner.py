@@ -1,4 +1,4 @@
-"""Runs the cells of a plan one after the other, shows progress, and records figures, errors and what was skipped."""
+"""Runs the cells of a plan one after the other, shows progress, and records figures, errors and skipped cells."""
 
 from __future__ import annotations
 

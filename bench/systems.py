@@ -1,4 +1,4 @@
-"""What is measured: relet, bare loops as the limit, and peers at their best documented settings."""
+"""The systems that are measured: relet, bare loops as the limit, and peers at their best documented settings."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from relet.errors import SignalTimeout
 
 app = App()
 THREE_DAYS = 3 * 86_400.0
-calls: list[str] = []  # what the model was asked, and what was sent: to show that no call is repeated
+calls: list[str] = []  # the questions to the model, and the mail that was sent: to show that no call is repeated
 
 
 class LocalModel:
@@ -67,7 +67,7 @@ def answer(attempt: Attempt, customer: str, message: str, model: LocalModel = in
 
 
 def review(job: Job[str], number: int, review: Review) -> None:
-    """What a button on your page does. The dashboard has one on the page of the job, too."""
+    """The action of a button on your page. The dashboard has one on the page of the job, too."""
     _ = app.client.signal(job, f"review {number}", review)
 
 

@@ -45,7 +45,7 @@ class Variant(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What spin found: `holds`, the name of the property that broke, or a problem of the search itself."""
+    """The result of spin: `holds`, the name of the property that broke, or a problem of the search itself."""
 
     found: str
     states: int

@@ -82,7 +82,7 @@ def _fork_twice() -> int:
 
 
 def prepare(request: dict[str, Any]) -> None:
-    """Become what a new process would be."""
+    """Make this fork equal to a new process."""
     if request["new_session"]:
         os.setsid()
         if os.isatty(0):
@@ -103,7 +103,7 @@ def prepare(request: dict[str, Any]) -> None:
     importlib.invalidate_caches()
     sys.modules["__main__"] = ModuleType("__main__")
     sys.modules["__main__"].__dict__["__builtins__"] = __builtins__
-    gc.enable()  # what was imported stays frozen: to destroy it at the end would take longer than most programs
+    gc.enable()  # imported objects stay frozen: to destroy them at the end would take longer than most programs
 
 
 def run(request: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What clients, workers and maintenance do to a store, one verb at a time: `StoreHarness`.
+"""The verbs of clients, workers and maintenance on a store, one verb at a time: `StoreHarness`.
 
 `store_harness` makes one on an empty store, with a clock that only the test moves. `harness_of` makes one on the store
 of an app, whose clock is the database's.
@@ -98,7 +98,7 @@ class StoreHarness:
     `claim` claims jobs of `tasks`, in the name of the worker "w" unless the test names another.
     """
 
-    now: float  # what a stopped clock shows
+    now: float  # the time of a stopped clock
 
     def __init__(self, store: Store, tasks: Collection[str] = ("t",)) -> None:
         self.store = store

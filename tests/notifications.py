@@ -1,4 +1,4 @@
-"""A connection that hears what sleeping workers would hear."""
+"""A connection that receives the notifications of sleeping workers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Copies of the package of which tests change a few files.
 
-Only what is changed is copied, with its folders. The rest are links, so that Python finds it compiled.
+Only changed files are copied, with their folders. The rest are links, so that Python finds them compiled.
 """
 
 from __future__ import annotations

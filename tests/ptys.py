@@ -1,4 +1,4 @@
-"""Programs on a terminal: a pseudo-terminal of this machine, with a size, keys, and what was drawn on it."""
+"""Programs on a terminal: a pseudo-terminal of this machine, with a size, keys, and the text drawn on it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class OnTerminal:
 
     @property
     def page(self) -> str:
-        """What was drawn since the cursor was home last, without colours."""
+        """The text drawn since the cursor was home last, without colours."""
         return ESCAPE.sub("", self._drawn.rpartition(HOME)[2]).replace("\r", "")
 
     @property
@@ -92,7 +92,7 @@ class OnTerminal:
         return self._drawn
 
     def code(self, within: float = TIMEOUT) -> int:
-        """How it ended; what it wrote until then has been read."""
+        """Its exit code. All output until then has been read."""
         give_up = time.monotonic() + within
         while self.process.poll() is None:
             assert time.monotonic() < give_up, f"it has not ended:\n{self.page}"

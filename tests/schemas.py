@@ -24,10 +24,10 @@ EMPTIED = (
     "ended_sessions", "sleepers",
 )  # fmt: skip
 
-#: What was emptied is still there until it is vacuumed, and slows down statements that read a whole table.
+#: Deleted rows are still there until a vacuum, and slow down statements that read a whole table.
 TOO_BIG = 8_000_000
 
-#: Tables, columns, indexes, constraints, triggers, functions and rights: what rows are not.
+#: Tables, columns, indexes, constraints, triggers, functions and rights: everything but rows.
 SHAPE = """
     select 'class', c.relname, c.relkind::text, c.relacl::text, c.reloptions::text,
         (select string_agg(concat_ws(' ', a.attname, a.atttypid::regtype, a.attnotnull), ', ' order by a.attnum)

@@ -125,7 +125,7 @@ class PrivateServer(Server):
 
     @property
     def processes(self) -> dict[int, str]:
-        """Its processes and what they call themselves, the postmaster first."""
+        """Its processes and their titles, the postmaster first."""
         postmaster = int((self.home / "data" / "postmaster.pid").read_text().split()[0])
         table = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
         rows = [line.split(maxsplit=2) for line in table.splitlines()]

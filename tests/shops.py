@@ -1,4 +1,4 @@
-"""A small shop for the command line: an app in a directory, and what a test does there besides typing."""
+"""A small shop for the command line: an app in a directory, and the steps of a test beside commands."""
 
 from __future__ import annotations
 

@@ -320,7 +320,7 @@ def check(furnished: App, family: dict[str, Row]) -> None:
     assert not wrong, "\n".join(["", *wrong])
 
 
-def test_what_is_just_allowed_is_stored(furnished: App) -> None:
+def test_values_at_the_limits_are_stored(furnished: App) -> None:
     task = work(furnished)
     for prepared in (
         task.using(queue="q" * 128, target="t" * 512, unique="k" * 512, priority=100, max_attempts=10_000),
@@ -334,7 +334,7 @@ def test_what_is_just_allowed_is_stored(furnished: App) -> None:
     assert work(furnished).enqueue([2**63 - 1, -(2**63)]).state == "queued"
 
 
-def test_what_a_handler_returned_is_refused_in_the_same_words(furnished: App) -> None:
+def test_the_result_of_a_handler_is_refused_in_the_same_words(furnished: App) -> None:
     for value, says in (
         (math.nan, "result of work: nan is not JSON"),
         ({"a": "\0"}, r"result of work\.a: contains a NUL"),

@@ -151,7 +151,7 @@ def test_bad_limits_signals_and_schedules_get_a_clear_error_and_store_nothing(fu
     assert furnished.schedules == {}
 
 
-def test_what_is_just_allowed_of_them_is_stored(furnished: App) -> None:
+def test_other_values_at_the_limits_are_stored(furnished: App) -> None:
     client = furnished.client
     client.limit_queue("q", rate=0, per=0.001, group="k" * 512)
     client.limit_queue("q", rate=1_000_000, per=10 * 366 * 86400, group="*")

@@ -236,7 +236,7 @@ def test_the_pages_show_the_latest_run() -> None:
 
 
 @pytest.mark.long
-def test_a_command_measures_and_writes_what_it_found(
+def test_a_command_measures_and_writes_its_results(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(picture, "to_png", lambda svg, png: False)

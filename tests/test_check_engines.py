@@ -1,4 +1,4 @@
-"""The rules for the variant `rows`: what the checker refuses, and what it lets through."""
+"""The rules for the variant `rows`: refused and accepted statements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("rule", REFUSED)
-def test_what_an_engine_lacks_is_refused(rule: str) -> None:
+def test_features_that_an_engine_lacks_are_refused(rule: str) -> None:
     assert rule in {problem.rule for problem in check_engines.problems("t", REFUSED[rule])}
 
 
@@ -42,12 +42,12 @@ def test_each_rule_names_its_source() -> None:
     assert all(rule.source for rule in check_engines.RULES)
 
 
-def test_what_the_variant_sends_keeps_the_rules(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_statements_of_the_variant_keep_the_rules(capsys: pytest.CaptureFixture[str]) -> None:
     assert check_engines.main() == 0, capsys.readouterr().out
 
 
 def test_statements_for_postgresql_break_the_rules() -> None:
-    """The rules are no formality: without the rewriting they find what it is for."""
+    """The rules are no formality: without the rewriting they find violations."""
     sent = [text.sql for file in statement_files() if file.endswith(".postgres.sql")
             for text in texts(file.removesuffix(".postgres.sql"), "postgres", "dollar", '"s"')]  # fmt: skip
     sent += [sql for version in migrate.migrations("postgres") for sql in migrate.unfilled("postgres", version)]

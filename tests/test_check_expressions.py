@@ -1,4 +1,4 @@
-"""The rule for comprehensions: what the checker refuses, and what it lets through."""
+"""The rule for comprehensions: refused and accepted code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules for time, randomness, threads and waits: what the checker refuses, and what it lets through."""
+"""The rules for time, randomness, threads and waits: refused and accepted code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FINE = [
 
 @pytest.mark.parametrize("text", REFUSED)
 @pytest.mark.parametrize("path", ["_worker/producer.py", "_store/pool.py"])
-def test_what_goes_past_the_seam_is_found(path: str, text: str) -> None:
+def test_calls_that_bypass_the_system_are_found(path: str, text: str) -> None:
     assert len(list(problems(path, ast.parse(text)))) == 1
 
 
@@ -54,7 +54,7 @@ def test_a_wait_in_a_step_is_found(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", FINE)
-def test_what_does_not_is_let_through(text: str) -> None:
+def test_calls_that_do_not_are_accepted(text: str) -> None:
     assert list(problems("_worker/producer.py", ast.parse(text))) == []
 
 

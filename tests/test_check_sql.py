@@ -1,4 +1,4 @@
-"""The rules for statements on PostgreSQL: what the checker refuses, and what it lets through."""
+"""The rules for statements on PostgreSQL: refused and accepted SQL."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ FINE = [
 
 
 @pytest.mark.parametrize(("rule", "text"), [(rule, text) for rule, texts in REFUSED.items() for text in texts])
-def test_what_a_distributed_engine_refuses_is_found(rule: str, text: str) -> None:
+def test_statements_that_a_distributed_engine_refuses_are_found(rule: str, text: str) -> None:
     assert {one.rule for one in problems(text)} == {rule}
 
 
 @pytest.mark.parametrize("text", FINE)
-def test_what_it_accepts_is_let_through(text: str) -> None:
+def test_statements_that_it_accepts_are_accepted(text: str) -> None:
     assert problems(text) == []
 
 
@@ -100,7 +100,7 @@ def test_all_statements_keep_the_rules(capsys: pytest.CaptureFixture[str]) -> No
     assert check_sql.main() == 0, capsys.readouterr().out
 
 
-def test_what_a_claim_returns_is_immutable(pg_url: str, schema: str) -> None:
+def test_the_jobs_of_a_claim_are_immutable(pg_url: str, schema: str) -> None:
     """PostgreSQL indexes immutable expressions only."""
     store = PostgresStore(pg_url, schema=schema)
     store.migrate()

@@ -126,7 +126,7 @@ def test_arguments_that_cannot_be_parsed_show_the_usage(
     assert printed in all_printed.splitlines()[-1]
 
 
-def test_only_what_is_required_is_asked_for(typed: CommandLine, folder: Path) -> None:
+def test_only_required_arguments_are_asked_for(typed: CommandLine, folder: Path) -> None:
     for command in ("jobs", "queues", "schedules"):
         assert typed(folder, command)[1].endswith("the following arguments are required: APP\n")
 

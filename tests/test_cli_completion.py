@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def completed_by_bash(folder: Path, line: str) -> list[str]:
-    """What bash would offer at the end of this line. Bash itself splits it at blanks and at colons."""
+    """The completions of bash at the end of this line. Bash itself splits it at blanks and at colons."""
     words = [*re.findall(r"[^\s:]+|:", line), *([""] if line.endswith(" ") else [])]
     program = """
         source "$1" || exit 1

@@ -133,7 +133,7 @@ def test_a_job_that_was_there_already_is_reported_beside_its_id(typed: CommandLi
         (("sweep", "--depends-on", "nonsense"), "a job id is a UUIDv7"),
     ],
 )
-def test_what_cannot_be_enqueued_is_explained(
+def test_an_enqueue_that_is_refused_is_explained(
     typed: CommandLine, still_shop: CliShop, arguments: tuple[str, ...], printed: str
 ) -> None:
     assert printed in typed.refusal(still_shop.folder, "enqueue", "shop:app", *arguments, codes=(2,))

@@ -83,7 +83,7 @@ def test_json_is_left_as_it_is(typed: CommandLine, evil_shop: tuple[CliShop, dic
     [("jobs", "shop:app", "--state", "failed"), ("failures", "shop:app"), ("targets", "shop:app"), ("top", "shop:app")],
     ids=" ".join,
 )
-def test_what_rich_draws_is_harmless_as_well(
+def test_tables_drawn_by_rich_are_harmless_as_well(
     evil_shop: tuple[CliShop, dict[str, str]], command: tuple[str, ...]
 ) -> None:
     shop, _ = evil_shop

@@ -1,4 +1,4 @@
-"""What an operator types every day: the ends of ids, retry, probes of a worker, and JSON with values."""
+"""Daily commands of an operator: the ends of ids, retry, probes of a worker, and JSON with values."""
 
 from __future__ import annotations
 

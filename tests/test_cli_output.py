@@ -1,4 +1,4 @@
-"""`relet jobs` and `relet schedules`: what they print, for people and for programs."""
+"""`relet jobs` and `relet schedules`: their output for people and for programs."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_schedules_are_listed_and_steered(typed: CommandLine, shop: Path) -> Non
     assert typed(shop, "schedules", "shop:app", "show", "nightly")[1].splitlines()[0].split() == ["name", "nightly"]
 
 
-def test_what_cannot_be_done_with_a_schedule_is_reported(typed: CommandLine, shop: Path) -> None:
+def test_verbs_that_a_schedule_refuses_are_reported(typed: CommandLine, shop: Path) -> None:
     assert "no such schedule: daily" in typed.refusal(shop, "schedules", "shop:app", "pause", "daily")
     assert "no such schedule: daily" in typed.refusal(shop, "schedules", "shop:app", "show", "daily")
     assert "pause needs a schedule name. List schedules: relet schedules shop:app" in typed.refusal(

@@ -28,7 +28,7 @@ def lines() -> list[re.Match[str]]:
     return [match for match in matches if match is not None]
 
 
-def test_all_commands_of_the_page_do_what_they_should(typed: CommandLine, tmp_path: Path) -> None:
+def test_all_commands_of_the_page_print_the_expected_output(typed: CommandLine, tmp_path: Path) -> None:
     _write_shop(tmp_path)
     known: dict[str, str] = {}
     for line in lines():

@@ -156,7 +156,7 @@ def test_the_handler_gets_its_resources(typed: CommandLine, any_shop: CliShop, d
 
 
 @pytest.mark.long("postgres")
-def test_a_failure_prints_the_traceback_and_what_follows(
+def test_a_failure_prints_the_traceback_and_the_next_state(
     typed: CommandLine, any_shop: CliShop, desk: SimpleNamespace
 ) -> None:
     job = desk.boom.enqueue()
@@ -260,7 +260,7 @@ def lost_two_workers(shop: CliShop) -> None:
 def test_a_debugger_may_stop_the_handler_for_longer_than_the_lease(
     any_shop: CliShop, desk: SimpleNamespace, key: str
 ) -> None:
-    """Meanwhile a worker serves the queue, and reaps what has expired."""
+    """Meanwhile a worker serves the queue, and reaps expired leases."""
     shop = any_shop
     job = desk.stops.enqueue()
     with OnTerminal(shop.folder, "run", "desk:app", job.id, "--lease", f"{LEASE}") as terminal:

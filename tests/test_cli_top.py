@@ -167,7 +167,7 @@ def test_a_page_is_as_large_as_the_terminal(state: TopState, width: int, height:
         assert max(map(len, lines)) <= width
 
 
-def test_the_selection_stays_with_what_it_is(state: TopState, busy: CliShop) -> None:
+def test_the_selection_stays_with_its_row(state: TopState, busy: CliShop) -> None:
     for key in ("tab", "tab", "tab", "down"):
         state.press(key)
     before = state.lines("failed")[1].id

@@ -186,7 +186,7 @@ def test_it_is_explained_why_a_job_does_not_run(typed: CommandLine, shop: CliSho
 
 
 @pytest.mark.long
-def test_what_has_been_over_for_long_is_pruned(typed: CommandLine, any_shop: CliShop) -> None:
+def test_jobs_that_ended_long_ago_are_pruned(typed: CommandLine, any_shop: CliShop) -> None:
     jobs = any_shop.many(3)
     for job in jobs[:2]:
         any_shop.client.cancel(job)
@@ -197,7 +197,7 @@ def test_what_has_been_over_for_long_is_pruned(typed: CommandLine, any_shop: Cli
     assert [one.what for one in any_shop.client.audit(limit=2).entries] == ["prune", "prune"]
 
 
-def test_the_doctor_shows_what_it_finds_and_exits_by_it(typed: CommandLine, shop: CliShop) -> None:
+def test_the_doctor_prints_its_findings_and_exits_by_them(typed: CommandLine, shop: CliShop) -> None:
     code, printed = typed(shop.folder, "doctor", "shop:app")
     assert code == 0, printed
     assert printed.split()[:3] == ["LEVEL", "CHECK", "FINDING"]
@@ -246,7 +246,7 @@ def test_schedules_are_put(typed: CommandLine, shop: CliShop) -> None:
         (("prune", "shop:app", "--keep-finished", "9999999999"), "keep_finished must be seconds"),
     ],
 )
-def test_what_cannot_be_done_is_explained(
+def test_verbs_that_a_state_refuses_are_explained(
     typed: CommandLine, still_shop: CliShop, words: tuple[str, ...], printed: str
 ) -> None:
     assert printed in typed.refusal(still_shop.folder, *words, codes=(2,))

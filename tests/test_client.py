@@ -1,4 +1,4 @@
-"""What a program can say to its jobs, on every store: enqueue, look, steer, tenants, prune."""
+"""The verbs of a program on its jobs, on every store: enqueue, look, steer, tenants, prune."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_an_enqueued_job_is_there(app: App) -> None:
     assert app.client.get(job.id) == app.client.get(uuid.UUID(job.id)) == job
 
 
-def test_what_enqueue_returns_is_what_get_returns(app: App) -> None:
+def test_enqueue_and_get_return_the_same_job(app: App) -> None:
     greet = hello(app)
     first = greet.enqueue("first")
     for prepared in (

@@ -1,4 +1,4 @@
-"""What a program can ask of its jobs: pages of them, how many, and why one is not running."""
+"""Queries of a program: pages of jobs, their number, and why one is not running."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_a_running_job_names_its_worker(app: App, task: PlainTask[..., Any]) -> 
     assert app.client.explain(job)[0].endswith("; asked to pause")
 
 
-def test_a_failed_job_tells_its_error_and_what_to_do(app: App, task: PlainTask[..., Any]) -> None:
+def test_the_explanation_of_a_failed_job_has_its_error_and_the_command(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     harness_of(app).fail(harness_of(app).claim(1)[0], "ValueError: no\n  second line")
     assert app.client.explain(job) == ["it has failed after 1 of 4 attempts: ValueError: no; resume or cancel it"]

@@ -1,4 +1,4 @@
-"""What `client.steps` shows of durable steps, sleeps, waits and signals."""
+"""`client.steps` lists durable steps, sleeps, waits and signals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program can say to a store as a whole: its queues, its tenants, and what it may forget."""
+"""Verbs of a program on a store as a whole: queues, tenants, pruning."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def drop(app: App, schema: str) -> None:
 # prune
 
 
-def test_prune_removes_what_has_been_over_for_long_enough(app: App) -> None:
+def test_prune_removes_jobs_that_ended_long_enough_ago(app: App) -> None:
     task = echo(app)
     jobs = [task.enqueue(n) for n in range(5)]
     app.client.complete(jobs[0])

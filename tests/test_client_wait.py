@@ -35,7 +35,7 @@ def test_the_result_of_a_job_that_is_over_comes_at_once(app: App, task: PlainTas
     assert app.client.wait(job.id, timeout=0).state is State.SUCCEEDED
 
 
-def test_the_result_is_what_the_annotation_says(app: App) -> None:
+def test_the_result_has_the_type_of_the_annotation(app: App) -> None:
     @app.task
     def buy() -> Receipt:
         return Receipt(7)

@@ -246,7 +246,9 @@ def test_values_of_several_codecs_and_of_none_live_side_by_side(make_app: MakeAp
 
 @pytest.mark.long
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_worker_without_the_key_fails_that_job_and_says_what_to_do(make_app: MakeApp, is_async: bool) -> None:
+def test_a_worker_without_the_key_fails_that_job_with_an_error_that_names_the_remedy(
+    make_app: MakeApp, is_async: bool
+) -> None:
     writer = make_app(FernetCodec(OLD), defaults={"backoff": SOON, "max_attempts": 2})
     ran: list[str] = []
 
@@ -354,7 +356,7 @@ def test_values_that_a_store_got_from_elsewhere_never_break_a_list() -> None:
     assert value_of(PREFIX + '"x","data":"no base64!"}') == {"$relet": "x", "data": "no base64!"}
 
 
-# What is chosen, and how
+# The choice of a codec
 
 
 def test_a_task_chooses_among_the_codecs_of_its_app() -> None:
@@ -507,7 +509,7 @@ def stored(place: Database) -> str:
         return str(lite.execute(query).fetchone())
 
 
-def test_a_schedule_keeps_what_operators_have_set_until_its_declaration_changes(make_app: MakeApp) -> None:
+def test_a_schedule_keeps_the_changes_of_operators_until_its_declaration_changes(make_app: MakeApp) -> None:
     app, price = declared(make_app, OLD)
     app.client.schedules.put("hourly", price.draft("by hand"), every=60.0)
     for keys in ([OLD], [NEW, OLD]):
@@ -538,7 +540,7 @@ def test_a_declared_schedule_is_encoded_with_the_newest_key_by_the_next_worker(
 # Completion in a transaction, tests, operators
 
 
-def test_a_handler_that_returns_what_it_completed_its_job_with_is_not_warned(
+def test_a_handler_that_returns_the_result_of_its_completion_is_not_warned(
     make_app: MakeApp, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = make_app(FernetCodec(NEW))

@@ -87,7 +87,7 @@ def test_no_command_decodes(
 
 
 @pytest.mark.long
-def test_commands_name_the_codec_and_encode_what_they_store(
+def test_commands_name_the_codec_and_encode_the_values_they_store(
     typed: CommandLine, encoding_shop: tuple[App, Path, dict[str, str]]
 ) -> None:
     app, folder, ids = encoding_shop

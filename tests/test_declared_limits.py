@@ -13,7 +13,7 @@ from tests.worker.working import until, working
 
 
 def start(app: App) -> QueueInfo:
-    """Do what a worker does when it starts."""
+    """Store the declared limits, as a worker does when it starts."""
     app._store().run(control.declare_limits, app.limits)
     return next(info for info in app.client.queues() if info.queue == "mail")
 

@@ -254,7 +254,7 @@ def test_the_reference_has_every_method_of_the_client_with_its_parameters(name: 
 @pytest.mark.parametrize(
     "thing", [App, Attempt, AttemptRecord, Chain, Draft, Job, ScheduleInfo, Tick, Transaction, Worker]
 )
-def test_the_reference_has_every_attribute_of_what_users_hold(thing: type) -> None:
+def test_the_reference_has_every_attribute_of_public_objects(thing: type) -> None:
     own = [name for name in public(thing) if not hasattr(tuple, name)]
     assert [name for name in own if not re.search(rf"`{name}\b", reference())] == []
 

@@ -1,4 +1,4 @@
-"""The documentation site works without a network. `./dev docs` builds it; here is what its hooks do to a page."""
+"""The documentation site works without a network. `./dev docs` builds it; these tests are about its hooks."""
 
 from __future__ import annotations
 

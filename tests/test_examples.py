@@ -68,7 +68,7 @@ def test_the_report_has_the_sales_of_all_shops_each_time(example: Example) -> No
         assert example.run("nightly_report") == "12 shops, 1200 orders, 3939.00 in all; best: shop-11\n"
 
 
-def test_the_pipeline_repeats_no_call_of_the_model_and_sends_what_a_person_approved(example: Example) -> None:
+def test_the_pipeline_repeats_no_call_of_the_model_and_sends_the_text_that_a_person_approved(example: Example) -> None:
     printed = example.run("llm_pipeline").splitlines()
     assert printed[0] == "to ada@example.org: We refund you in full."
     assert printed[1] == "calls of the model: 4, of which one failed"  # classify, two drafts, and the repeated one

@@ -1,4 +1,4 @@
-"""What Prometheus is told, as its own parsers understand it; and that dashboard and alerts ask for nothing else."""
+"""The metrics for Prometheus, as its own parsers read them; and that dashboard and alerts ask for nothing else."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def worth(found: dict[Any, float], name: str, **labels: str) -> float:
 
 
 @both_formats
-def test_a_page_tells_what_the_client_told(openmetrics: bool) -> None:
+def test_the_exposition_has_the_values_of_the_client(openmetrics: bool) -> None:
     totals = [point("default", succeeded=5, lost=2), point("mail", failed=1, unheard_of=4)]
     queues = [
         QueueInfo("default", False, None, 1, 2, 3, 4, 5, oldest=12.5),
@@ -231,7 +231,7 @@ def expressions() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("where", "expression"), expressions().items())
-def test_dashboard_and_alerts_ask_for_what_is_told(where: str, expression: str) -> None:
+def test_dashboard_and_alerts_use_only_exported_metrics(where: str, expression: str) -> None:
     known = series()
     asked = WORD.findall(expression)
     assert asked
@@ -278,7 +278,7 @@ def test_the_dashboard_is_one_that_grafana_takes() -> None:
     assert re.search(r"histogram_quantile\(0\.99", json.dumps(board))
 
 
-def test_alerts_say_what_is_the_matter() -> None:
+def test_alerts_name_the_problem() -> None:
     names = [rule["alert"] for rule in rules()]
     assert len(set(names)) == len(names)
     for rule in rules():

@@ -1,4 +1,4 @@
-"""What can be seen of a store beside its jobs: workers, targets, failures, statistics; and bulk, and who did what."""
+"""Workers, targets, failures and statistics of a store, bulk verbs, and the audit trail."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_a_worker_that_says_nothing_is_lost_and_forgotten_after_a_day(database: 
     assert shop.client.workers() == []
 
 
-def test_explain_tells_what_is_missing_of_workers(shop: App) -> None:
+def test_explain_names_the_queue_or_task_that_no_worker_serves(shop: App) -> None:
     job = work(shop)
     assert "no worker is running" in shop.client.explain(job)[0]
 
@@ -228,7 +228,7 @@ def test_a_report_whose_answer_was_lost_is_said_again_and_counted_once(shop: App
     assert [one.counts for one in shop.client.totals()] == [{"succeeded": 4}]
 
 
-def test_what_a_worker_does_is_counted(shop: App) -> None:
+def test_the_attempts_of_a_worker_are_counted(shop: App) -> None:
     jobs = [work(shop, n) for n in (1, 2, 3, -1)]
     with working(shop):
         over(shop, *jobs)
@@ -476,7 +476,7 @@ def test_quantiles_come_from_the_classes() -> None:
 # In bulk
 
 
-def test_what_is_done_in_bulk_is_done_to_all_that_match_and_to_no_other(shop: App) -> None:
+def test_a_bulk_verb_applies_to_all_jobs_that_match_and_to_no_other(shop: App) -> None:
     jobs = shop.client.enqueue_many([shop.tasks["work"].using(queue="mail").draft(n) for n in range(250)])
     spared = work(shop, queue="billing")
     steps: list[int] = []
@@ -490,7 +490,7 @@ def test_what_is_done_in_bulk_is_done_to_all_that_match_and_to_no_other(shop: Ap
     assert shop.client.get(jobs[0]) is None
 
 
-def test_what_no_longer_allows_it_is_refused_and_the_rest_is_done(shop: App) -> None:
+def test_a_bulk_verb_leaves_out_jobs_whose_state_no_longer_allows_it(shop: App) -> None:
     late, due = work(shop, delay=60), [work(shop, depends_on=[work(shop)]) for _ in range(2)]
     assert due
     done = shop.client.bulk("run_now", state="pending")
@@ -505,10 +505,10 @@ def test_bulk_wants_to_know_which_jobs(shop: App) -> None:
         shop.client.bulk("explode", queue="mail")  # type: ignore[arg-type]
 
 
-# Who did what
+# The audit trail
 
 
-def test_what_is_done_in_somebodys_name_is_noted_with_it(shop: App) -> None:
+def test_changes_by_a_named_actor_are_recorded_with_the_name(shop: App) -> None:
     ada = shop.client.acting_as("ada")
     job = ada.enqueue(shop.tasks["work"].draft(1))
     ada.pause(job)
@@ -545,7 +545,7 @@ def test_a_schema_that_is_made_in_somebodys_name_begins_with_a_note_of_it(app: A
     ]
 
 
-def test_what_was_refused_is_not_noted(shop: App) -> None:
+def test_changes_that_were_refused_are_not_recorded(shop: App) -> None:
     ada = shop.client.acting_as("ada")
     job = work(shop)
     with pytest.raises(InvalidTransition, match="resume"):

@@ -99,7 +99,7 @@ class System:
         )  # fmt: skip
 
     def run(self, *arguments: str) -> tuple[int, str]:
-        """The exit code and what the program printed."""
+        """The exit code and the output."""
         with self.start(*arguments) as process:
             output, errors = process.communicate(timeout=60)
         return process.returncode, errors + output
@@ -120,7 +120,7 @@ def system(tmp_path: Path, database: Database) -> System:
     return System(tmp_path, database)
 
 
-def test_the_interpreter_lacks_what_windows_lacks(system: System) -> None:
+def test_the_interpreter_lacks_the_modules_that_windows_lacks(system: System) -> None:
     assert system.run("-c", "import fcntl")[0] == 1
     assert system.run("-c", "import os; os.fork()")[0] == 1
 
@@ -163,7 +163,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("what", "error"), [("process", "has process=True, which needs"), ("memory", "max_rss needs")])
-def test_what_the_system_cannot_do_is_refused_by_the_worker(system: System, what: str, error: str) -> None:
+def test_options_that_the_system_does_not_support_are_refused_by_the_worker(
+    system: System, what: str, error: str
+) -> None:
     imports = "from relet import Worker; from shop import app, plain"
     code, output = system.run("-c", f"{imports}; {REFUSED[what]}".replace("app.task(", "app.task(name='other', "))
     assert code == 1
@@ -177,7 +179,9 @@ def test_what_the_system_cannot_do_is_refused_by_the_worker(system: System, what
      ["worker", "shop:app", "--reload"], ["torture"]],
     ids=lambda arguments: " ".join(arguments),
 )  # fmt: skip
-def test_what_the_system_cannot_do_is_refused_by_the_command(system: System, arguments: list[str]) -> None:
+def test_options_that_the_system_does_not_support_are_refused_by_the_command(
+    system: System, arguments: list[str]
+) -> None:
     code, output = system.run("-m", "relet", *arguments)
     assert code in (1, 2)
     assert "need" in output

@@ -1,4 +1,4 @@
-"""The distribution: what PyPI shows, what the sdist holds, and what a release checks."""
+"""The distribution: its page on PyPI, the files of the sdist, and the checks of a release."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_page_on_compatibility_names_the_versions_of_python(metadata: dict[s
     assert f"| Python | {', '.join(versions)} |" in (ROOT / "docs" / "compatibility.md").read_text()
 
 
-def test_the_sdist_holds_what_its_tests_need(sdist: list[tarfile.TarInfo]) -> None:
+def test_the_sdist_has_the_files_that_its_tests_need(sdist: list[tarfile.TarInfo]) -> None:
     names = {member.name for member in sdist}
     paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
     files = {str(path.relative_to(ROOT)) for path in paths if path.is_file() and "__pycache__" not in path.parts}
@@ -133,7 +133,7 @@ def install(packages: Path, name: str, version: str, *fields: str) -> None:
     assert Distribution.at(folder).version == version
 
 
-def test_the_sbom_lists_what_is_installed_with_licences_and_dependencies(tmp_path: Path) -> None:
+def test_the_sbom_lists_installed_packages_with_licences_and_dependencies(tmp_path: Path) -> None:
     requires = ["needed[fast]>=1", 'Extra_One; extra == "web"', 'absent; extra == "cli"', 'windows; os_name == "nt"']
     install(tmp_path, "relet", "1.0", "License-Expression: Apache-2.0", *(f"Requires-Dist: {one}" for one in requires))
     licence = "Classifier: License :: OSI Approved :: MIT License"

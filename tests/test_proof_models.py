@@ -1,4 +1,4 @@
-"""The models of `proof/`: spin finds no error in what the code does, and the named one in each variant."""
+"""The models of `proof/`: spin finds no error in the algorithms of the code, and the named one in each variant."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def secret_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CliS
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_no_command_shows_what_the_dashboard_hides(
+def test_no_command_shows_values_that_the_dashboard_hides(
     typed: CommandLine, secret_shop: tuple[CliShop, dict[str, str]], command: tuple[str, ...]
 ) -> None:
     shop, ids = secret_shop

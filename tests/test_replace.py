@@ -1,4 +1,4 @@
-"""`replace`: of what is enqueued under one unique key, the newest wins while the job waits."""
+"""`replace`: of the drafts enqueued under one unique key, the newest counts while the job waits."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_job_that_is_queued_is_put_off_too(app: App, index: Any) -> None:
     assert [job.payload_json for job in harness_of(app).claim(9)] == ['{"page":2}']
 
 
-def test_what_comes_while_it_runs_is_run_after_it(app: App, index: Any) -> None:
+def test_jobs_enqueued_while_one_runs_are_run_after_it(app: App, index: Any) -> None:
     draft = index.using(unique="k", replace=True)
     draft.enqueue(1)
     (running,) = harness_of(app).claim(1)
@@ -205,7 +205,7 @@ def test_a_key_whose_job_was_pruned_is_free(database: Database, app: App, index:
     "options",
     [{"replace": True}, {"unique": "k", "replace": "all"}, WITH_AFTER],
 )
-def test_what_makes_no_sense_is_refused(app: App, index: Any, options: dict[str, Any]) -> None:
+def test_options_that_contradict_each_other_are_refused(app: App, index: Any, options: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="replace"):
         index.using(**options)
 

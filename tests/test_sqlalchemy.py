@@ -117,7 +117,7 @@ Table("relet_notes", OWN, Column("id", Integer, primary_key=True))  # of the pro
 
 
 def proposals(connection: Connection, metadata: MetaData, **options: Any) -> list[str]:
-    """What autogenerate would write into a migration."""
+    """The operations that autogenerate would write into a migration."""
     context = MigrationContext.configure(connection, opts={"compare_type": True, **options})
     found: list[Any] = compare_metadata(context, metadata)
     return sorted(f"{one[0]} {one[1].name}" for one in found)

@@ -28,7 +28,7 @@ def _task(app: App) -> None:
 
 
 def expire(app: App, *jobs: str) -> None:
-    """Do what maintenance does until these jobs are over."""
+    """Run maintenance until these jobs are over."""
     give_up = datetime.now(UTC) + timedelta(seconds=20)
     while any(app.client.get(job).state != "cancelled" for job in jobs):  # type: ignore[union-attr]
         ahead = app._store().run(maintenance.work_ahead)

@@ -111,8 +111,8 @@ def test_the_package_shows_exactly_these_names() -> None:
 
 
 @pytest.mark.parametrize("module", [types, codecs, errors, events, web], ids=lambda module: module.__name__)
-def test_a_public_module_lists_what_it_has(module: ModuleType) -> None:
-    """What is imported into it from elsewhere is not among it."""
+def test_a_public_module_lists_its_names(module: ModuleType) -> None:
+    """Names imported from elsewhere are not among them."""
     listed = set(module.__all__)
     classes = {
         name for name, made in vars(module).items() if inspect.isclass(made) and made.__module__ == module.__name__
@@ -175,7 +175,7 @@ def test_every_public_thing_of_an_app_is_explained() -> None:
 
 
 def test_importing_the_package_is_quick_and_connects_to_nothing() -> None:
-    """What is not needed for a start is not imported: frameworks and drivers of others."""
+    """Modules that a start does not need are not imported: frameworks and drivers of others."""
     heavy = {"sqlalchemy", "asyncpg", "pydantic", "django", "aiosqlite", "opentelemetry", "cryptography"}
     script = f"import sys, relet; print(sorted({heavy!r} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,4 +1,4 @@
-"""`relet.testing`: what a program's own tests use."""
+"""`relet.testing`: the tools for a program's own tests."""
 
 from __future__ import annotations
 
@@ -362,7 +362,7 @@ def test_the_plugin_offers_the_app_of_the_configuration(tmp_path: Path, url: str
 
 
 @pytest.mark.long
-def test_the_plugin_says_what_is_wrong_with_the_configuration(tmp_path: Path) -> None:
+def test_the_plugin_names_the_error_of_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "test_shop.py").write_text("def test_shop(relet_app): ...\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\nrelet_app = shoop:app\n")
     done = _pytest(tmp_path)
@@ -370,7 +370,7 @@ def test_the_plugin_says_what_is_wrong_with_the_configuration(tmp_path: Path) ->
 
 
 class Pool:
-    """What a resource of the program makes."""
+    """The value of a resource of the program."""
 
     def __init__(self, name: str = "real") -> None:
         self.name = name
@@ -391,7 +391,7 @@ class Missing:
 
 @pytest.fixture
 def log(app: App) -> list[str]:
-    """What the resources of the app have done; handlers may add to it."""
+    """The calls of the app's resources; handlers may add to it."""
     done: list[str] = []
 
     @app.resource

@@ -1,1 +1,1 @@
-"""What `./dev check` runs beside linters."""
+"""The programs that `./dev check` runs beside linters."""

@@ -1,4 +1,4 @@
-"""Generates docs/api.md from the signatures and docstrings of what is public. With --check, compares it with the file.
+"""Generates docs/api.md from the signatures and docstrings of public objects. With --check, compares it with the file.
 
 The example of a method is the first statement in the guides that calls it. The tests run the guides, so every example
 works as shown.

@@ -84,7 +84,7 @@ _INNER_WRITE = re.compile(r"\(\s*with\b[^;]*?\b(insert into|delete from)", re.DO
 
 
 class Problem(NamedTuple):
-    """Where a rule is broken, and what the engines refuse."""
+    """The lines that break a rule, and the construct that the engines refuse."""
 
     where: str
     rule: str
@@ -118,7 +118,7 @@ def _is_alias(plain: str, name: str) -> bool:
 
 
 def statements() -> Iterator[tuple[str, str]]:
-    """What the variant sends, by the name of the migration or of the statement."""
+    """The statements of the variant, by the name of the migration or of the statement."""
     for version in migrate.migrations("rows"):
         for sql in migrate.unfilled("rows", version):
             yield f"migrations/{version:04}", sql

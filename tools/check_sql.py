@@ -30,7 +30,7 @@ WIDTH = 120  # columns
 
 STORE = Path(__file__).parents[1] / "src" / "relet" / "_store"
 
-#: What claims return, spelled in `_store/query.py`. A test has PostgreSQL check that it is immutable.
+#: The columns that claims return, spelled in `_store/query.py`. A test has PostgreSQL check that it is immutable.
 CLAIMED = "{claimed}"
 
 CLOCKS = {

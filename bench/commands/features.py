@@ -1,4 +1,4 @@
-"""What features cost, as a ratio to plain jobs.
+"""The cost of features, as a ratio to plain jobs.
 
 The rate of a feature is jobs / (seconds to enqueue them, 1,000 a call, + seconds to drain them with one process).
 targets: 1,000 of them. max_running: a limit of 100 for the queue. fair groups: 1,000 keys served in turn. unique keys:

@@ -1,4 +1,4 @@
-"""What a claim that finds nothing costs the server.
+"""The cost to the server of a claim that finds nothing.
 
 A worker that polls 100 times a second serves an empty store; 100 queues that hold only future jobs; 100 queues that are
 named to it; and a store with a million jobs of tasks that it does not know, in 3,000 queues. Each store has run a job

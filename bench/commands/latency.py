@@ -29,7 +29,7 @@ def latency(lab: Lab, system: System) -> Measured:
 
 
 def loaded(lab: Lab) -> Measured:
-    """Half load is half of what the same worker drains, measured right before."""
+    """Half load is half of the rate at which the same worker drains, measured right before."""
     drained = cells.drain(lab, RELET, lab.size(50_000, 4_000))
     figures = cells.latency(lab, RELET, lab.size(1_000, 100), load=drained["rate"] / 2)
     return {"loaded": figures | {"note": f"{drained['rate'] / 2:,.0f} jobs/s"}}

@@ -1,4 +1,4 @@
-"""What this machine and server can do without a queue, and which share of it relet reaches."""
+"""The rate of this machine and server without a queue, and the share of it that relet reaches."""
 
 from __future__ import annotations
 

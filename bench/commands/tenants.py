@@ -1,4 +1,4 @@
-"""What one worker for hundreds of tenants costs while they have no jobs, and how soon it runs a job of one of them."""
+"""The cost of one worker for hundreds of tenants while they have no jobs, and how soon it runs a job of one of them."""
 
 from __future__ import annotations
 

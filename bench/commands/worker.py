@@ -1,4 +1,4 @@
-"""Relet's worker by itself: processes, threads, slots, flaky jobs, and what it costs while it waits."""
+"""Relet's worker by itself: processes, threads, slots, flaky jobs, and its cost while it waits."""
 
 from __future__ import annotations
 

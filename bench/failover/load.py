@@ -1,4 +1,4 @@
-"""Producers and workers on one URL, and what became of the jobs: by the acknowledgements, the record of the handlers,
+"""Producers and workers on one URL, and the fate of the jobs: by the acknowledgements, the record of the handlers,
 and the database."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The app of producers and workers. A file has the starts and ends of its handlers, and what workers report."""
+"""The app of producers and workers. A file has the starts and ends of its handlers, and the reports of workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the handlers recorded in the file of events."""
+"""The records of the handlers in the file of events."""
 
 from __future__ import annotations
 

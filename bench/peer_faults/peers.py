@@ -1,4 +1,4 @@
-"""What the harness knows of each peer."""
+"""The facts about each peer that the harness needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The faults, and what is counted. Each scenario is planned by its seed alone, so that all peers meet the same."""
+"""The faults, and the figures. Each scenario is planned by its seed alone, so that all peers meet the same."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class Testbed:
             worker.start()
 
     def _unlock(self) -> None:
-        """What cannot be unlocked, because the server is down, is tried again."""
+        """An unlock that fails because the server is down is tried again."""
         if self.peer.unlock and self._locked:
             pools = self.history().pools
             with suppress(psycopg.OperationalError):

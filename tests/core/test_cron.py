@@ -245,7 +245,7 @@ def test_a_tick_is_strictly_after_the_moment_and_on_the_full_minute() -> None:
     assert [cron.next(noon + d, UTC) - noon for d in (-0.5, 0, 0.5, 59.5, 299.5, 300)] == [0, 300, 300, 300, 300, 600]
 
 
-def test_words_stand_for_what_they_say_in_any_case() -> None:
+def test_words_such_as_daily_mean_their_expressions_in_any_case() -> None:
     def same(word: str, text: str) -> bool:
         span = at("2026-01-01"), at("2026-03-02"), BERLIN
         return str(Cron.parse(word)) == word and ours(word, *span) == ours(text, *span)
@@ -305,7 +305,7 @@ def test_an_expression_is_a_value_that_keeps_its_text_with_single_spaces() -> No
         (5, "a cron expression must be 1 to 500 ASCII characters, not 5"),
     ],
 )
-def test_what_is_wrong_is_refused_with_a_sentence(text: str, sentence: str) -> None:
+def test_wrong_expressions_are_refused_with_a_sentence(text: str, sentence: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         Cron.parse(text)
     assert sentence in str(refused.value)

@@ -210,7 +210,7 @@ def test_ticks_are_those_of_the_definition_none_more_and_none_less(
 @pytest.mark.long
 @PLENTY
 @given(EXPRESSIONS, moments())
-def test_the_next_tick_is_later_fits_the_wall_and_is_the_previous_one_of_what_follows(
+def test_the_next_tick_is_later_fits_the_wall_clock_and_is_the_previous_one_of_the_tick_after_it(
     expression: Expression, moment: tuple[str, float]
 ) -> None:
     cron, zone, after = parsed(expression), ZoneInfo(moment[0]), moment[1]
@@ -246,7 +246,7 @@ WORDS = st.text(alphabet="0123456789*/,-#LWmonfriju", min_size=1, max_size=6)
 
 @PLENTY
 @given(st.integers(0, 4), WORDS, st.sampled_from(["* * * * *", "0 2 L 2-12 *", "5 4 1 * mon"]))
-def test_what_is_refused_is_what_another_library_refuses(position: int, word: str, others: str) -> None:
+def test_the_same_expressions_are_refused_as_by_another_library(position: int, word: str, others: str) -> None:
     parts = others.split()
     parts[position] = word
     text = " ".join(parts)

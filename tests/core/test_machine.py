@@ -30,7 +30,9 @@ def test_the_table_is_closed() -> None:
 
 @pytest.mark.parametrize("verb", TRANSITIONS)
 @pytest.mark.parametrize("state", State)
-def test_what_the_table_does_not_allow_is_refused_with_the_state_in_the_message(verb: str, state: State) -> None:
+def test_transitions_that_are_not_in_the_table_are_refused_with_the_state_in_the_message(
+    verb: str, state: State
+) -> None:
     if state in TRANSITIONS[verb].sources:
         machine.check("id", verb, state)
     else:
@@ -50,7 +52,7 @@ def test_what_the_table_does_not_allow_is_refused_with_the_state_in_the_message(
         (Released(pause=True), State.PAUSED, 1, 0.0),
     ],
 )
-def test_what_an_outcome_means(outcome: Outcome, state: State, attempt: int, delay: float) -> None:
+def test_each_outcome_leads_to_its_state(outcome: Outcome, state: State, attempt: int, delay: float) -> None:
     change = machine.settle(running(attempt=2), outcome, 0.5)
     assert (change.state, change.attempt, change.delay) == (state, attempt, delay)
     assert (change.wait is Wait.TIME) == (state is State.PENDING)
@@ -100,7 +102,7 @@ def test_a_failed_job_goes_on_holding_its_target_unless_its_task_says_otherwise(
 
 
 @pytest.mark.parametrize("choice", ["hold", "cancel", "run"])
-def test_what_the_end_of_a_chain_means_for_a_job_that_waits(choice: Any) -> None:
+def test_the_end_of_a_chain_decides_about_a_job_that_waits(choice: Any) -> None:
     assert machine.decide_dependency(State.SUCCEEDED, choice) == "free"
     for live in (State.PENDING, State.QUEUED, State.RUNNING, State.PAUSED):
         assert machine.decide_dependency(live, choice) == "hold"

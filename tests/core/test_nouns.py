@@ -1,4 +1,4 @@
-"""Backoff, ids, and what errors say."""
+"""Backoff, ids, and the texts of errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_ids_are_uuids_of_version_7_that_carry_their_time_and_sort_by_it() -> No
         assert parse_id(made) == parse_id(parsed) == made
 
 
-def test_errors_carry_what_a_program_needs() -> None:
+def test_errors_have_the_values_that_a_program_needs() -> None:
     assert (Snooze(5.0).delay, Retry(delay=2.0).delay, Retry().delay) == (5.0, 2.0, None)
     assert LeaseLost("some-id").job_id == "some-id"
     assert "nothing was changed" in str(LeaseLost("some-id"))

@@ -39,7 +39,7 @@ TIMEOUT = 30.0
 
 @dataclass
 class Plan:
-    """What happens to the messages of one call. They are counted from 0.
+    """The fate of the messages of one call. They are counted from 0.
 
     `cut`: which one is cut, and how; then the rival acts before the client can send another. Without a cut it acts
     before the message `rival_at`. `boundaries`: the messages that were sent while no transaction was open.
@@ -90,7 +90,7 @@ class CutStore(ABC):
 
     @abstractmethod
     def begin(self, verb: verbs.Verb) -> None:
-        """A store in which nothing is but what the verb needs."""
+        """A store with the jobs that the verb needs, and nothing else."""
 
     @abstractmethod
     def tables(self) -> Tables:
@@ -101,7 +101,7 @@ class CutStore(ABC):
         return True
 
     def run(self, verb: verbs.Verb, plan: Plan) -> Any:
-        """Make the call, as planned; returns what it said."""
+        """Make the call, as planned. Returns its answer."""
         self.begin(verb)
         self.plan = plan
         try:
@@ -302,7 +302,7 @@ class CutProxy:
                 threading.Thread(target=work, daemon=True).start()
 
     def await_end(self, pid: int) -> None:
-        """Until the server has noticed that its client is gone, and has undone what it had begun."""
+        """Until the server has noticed that its client is gone, and has rolled its transaction back."""
         give_up = time.monotonic() + TIMEOUT
         assert self.raw is not None
         while self.raw.execute("select from pg_stat_activity where pid = %s", (pid,)).fetchone() is not None:
@@ -356,7 +356,7 @@ class CutConnection(ProxiedConnection):
         return None if message is None else message + self._rest(message) if message[:1] != b"X" else message
 
     def _note(self, data: bytes) -> bytes:
-        """Look at what the server says; returns what is not complete yet."""
+        """Read the messages of the server. Returns the rest, which is not complete yet."""
         while len(data) >= 5 and len(data) > (size := struct.unpack("!i", data[1:5])[0]):
             kind, body, data = data[:1], data[5 : size + 1], data[size + 1 :]
             if kind == b"K":

@@ -35,7 +35,7 @@ _STEP = 600.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the call said, what the rival was told, and the rows of the store."""
+    """The answers to the call and to the rival, and the rows of the store."""
 
     said: Any
     rival: Any
@@ -60,7 +60,7 @@ def _differences(where: str, one: Any, other: Any) -> list[str]:
 
 
 class Reader:
-    """Turns what was said and stored into words. `named`: the jobs of the set-up."""
+    """Turns answers and rows into words. `named`: the jobs of the set-up."""
 
     def __init__(self, named: Mapping[str, str], tokens: Mapping[str, str]) -> None:
         self._names = {id: name for name, id in named.items()} | {token: name for name, token in tokens.items()}

@@ -78,7 +78,7 @@ def check(cut_store: CutStore, verb: Verb, *, share: float = 1.0, seed: int = 0)
                     continue
                 number += 1
                 explained = any(is_explained(found, order, later=verb.later) for order in orders)
-                if not explained and not (verb.omits and _holds_what_it_says(found)):
+                if not explained and not (verb.omits and _has_the_leases_of_its_answer(found)):
                     wrong.append(Unexplained(case, list(orders), found, verb.known.get(rival)))
     return number, wrong
 
@@ -122,7 +122,7 @@ def _run(cut_store: CutStore, verb: Verb, rival: str, **how: Any) -> tuple[Plan,
     return plan, Reader(cut_store.named, TOKENS).outcome(said, plan.rival_said, cut_store.tables())
 
 
-def _holds_what_it_says(found: Outcome) -> bool:
+def _has_the_leases_of_its_answer(found: Outcome) -> bool:
     """A claim: what it brings are the leases that it has."""
     held = sorted(
         row["id"] for row in found.store["jobs"] if row["token"] == "<our token>" and row["state"] == "running"

@@ -75,7 +75,7 @@ class Actor:
         ]
 
     def run_one(self, queue: str = "default") -> Any:
-        """What a worker does with the next job."""
+        """A worker claims the next job and settles it."""
         claimed = self.claim(THEIRS, queue=queue)
         return claimed, self.settle_leases([Lease(id, THEIRS) for id, *_ in claimed], Succeeded('"theirs"'))
 
@@ -188,7 +188,7 @@ def fair(a: Actor) -> None:
     a.add("a", "b", queue="bulk")
 
 
-# What rivals do
+# Rivals
 
 
 def cancel(name: str = "a") -> Act:
@@ -571,7 +571,7 @@ verb(
 
 
 def twice(act: Callable[[Client, Actor], Any]) -> Act:
-    """What a caller does that repeats its call under one key."""
+    """A caller repeats its call under one key."""
 
     def both(a: Actor) -> Any:
         return [_said(lambda: act(a.client.idempotent("key 1", request="r"), a)) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""What a gateway does, by the protocol: each check talks to one by HTTP, and acts as an operator by a client.
+"""Checks that a gateway keeps the protocol. Each talks to one by HTTP, and acts as an operator by a client.
 
 They check any gateway whose store a client of Relet can reach:
 `python -m tests.gateway.conformance http://127.0.0.1:8480 TOKEN postgresql://...`

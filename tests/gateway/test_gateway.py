@@ -1,4 +1,4 @@
-"""What the protocol does not show: statements, logs, several gateways, and a Python worker's other features."""
+"""Beyond the protocol: statements, logs, several gateways, and other features of a Python worker."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def working(worker: Worker) -> Iterator[Worker]:
 
 
 def tasks_of(app: App) -> App:
-    """Tasks that use what a worker offers. The worker has its own app, without a database."""
+    """Tasks that use the features of a worker. The worker has its own app, without a database."""
 
     @app.task(name="steps")
     def steps(attempt: Attempt) -> list[int]:
@@ -82,7 +82,7 @@ def tasks_of(app: App) -> App:
     return app
 
 
-def test_a_python_worker_behind_a_gateway_does_what_others_do(app: App) -> None:
+def test_a_python_worker_behind_a_gateway_works_like_others(app: App) -> None:
     tasks_of(app)
     enqueue = {name: task.enqueue for name, task in app.tasks.items()}
     waiting = enqueue["steps"]()
@@ -158,7 +158,7 @@ def test_a_worker_moves_to_the_next_gateway(pg_url: str, schema: str, tmp_path: 
             first.send_signal(signal.SIGCONT)
 
 
-def test_what_a_dead_worker_had_sent_extends_no_lease(pg_url: str, schema: str, tmp_path: Path) -> None:
+def test_a_renewal_that_a_dead_worker_had_sent_extends_no_lease(pg_url: str, schema: str, tmp_path: Path) -> None:
     """The gateway was stopped when the worker sent its last renewal."""
     with bench(tmp_path, pg_url, schema, []) as site:
         gateway = site.gateway()

@@ -1,4 +1,4 @@
-"""What a worker in any language does, by the protocol: checks of a program that runs three tasks.
+"""Checks that a worker in any language keeps the protocol: a program that runs three tasks.
 
     charge(account, cents)  returns "<account> paid <cents>"; fails for good if cents is negative
     wait(seconds)           reports progress (0 of seconds, "waiting"), and waits; it ends when it is cancelled
@@ -169,7 +169,7 @@ def another_worker_takes_over(site: Bench) -> None:
 
 
 def it_survives_the_gateway(site: Bench) -> None:
-    """The only gateway is away for longer than a lease. No lease is lost, and what ended meanwhile is settled."""
+    """The only gateway is away for longer than a lease. No lease is lost, and jobs that ended meanwhile are settled."""
     gateway = site.gateway()
     site.worker()
     short, long = site.enqueue("wait", LEASE), site.enqueue("wait", 3 * LEASE)

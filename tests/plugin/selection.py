@@ -66,7 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)  # after -k and -m have chosen
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    _leave_out_what_variants_lack(items)
+    _leave_out_features_that_variants_lack(items)
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
     kept, left_out = [], []
@@ -99,7 +99,7 @@ def _reason(item: pytest.Item) -> str | None:
     return None
 
 
-def _leave_out_what_variants_lack(items: list[pytest.Item]) -> None:
+def _leave_out_features_that_variants_lack(items: list[pytest.Item]) -> None:
     for item in items:
         store = _store_of(item)
         if store in VARIANTS and item.get_closest_marker("partitioned") is not None:

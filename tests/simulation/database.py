@@ -33,7 +33,7 @@ class Database:
         self.subscriptions: list[tuple[Process, frozenset[str], Callable[[], None]]] = []
 
     def install(self) -> None:
-        """Make what is not there yet: tables, and triggers that record."""
+        """Make missing tables, and triggers that record."""
 
     def store(self, process: Process, link: Link) -> SimStore:
         """The store as one process sees it."""
@@ -188,7 +188,7 @@ class SimStore(Store):
         raise Transient(StoreUnavailable("simulated: no answer in time"), may_be_committed=True)
 
     def _travel(self, settles: bool) -> str:
-        """The way to the database. Returns what happens to the answer."""
+        """The way to the database. Returns the fate of the answer."""
         kernel, link = self._database.kernel, self._link
         kernel.sleep(kernel.random.random() * TRIP + link.delay)
         fates = link.fates_of_outcomes if settles and link.fates_of_outcomes else link.fates

@@ -1,4 +1,4 @@
-"""One seed: the plan of faults that it makes, the run, and what the checker finds."""
+"""One seed: the plan of faults that it makes, the run, and the findings of the checker."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class Simulation:
         self.is_enqueued = True
 
     def _operate(self) -> None:
-        """Steer a job now and then. In the end, resume and signal what waits for an operator."""
+        """Steer a job now and then. In the end, resume and signal jobs that wait for an operator."""
         client, chance = self._client(), self.kernel.random
         while True:
             self.kernel.sleep(chance.random() * 2.0)
@@ -294,7 +294,7 @@ class Simulation:
                 self.database.notifications_lost_until = now + seconds
                 self._note(fault, seconds)
             case "clock":
-                now = self.kernel.now = now + 1e-6  # what was recorded until now has an earlier time
+                now = self.kernel.now = now + 1e-6  # events recorded until now have an earlier time
                 self.offsets.append((now, self.offsets[-1][1] + (fault.size - 0.5) * 8 * LEASE))
                 self._note(fault, 0.0)
             case "reject":

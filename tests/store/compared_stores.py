@@ -1,4 +1,4 @@
-"""Stores under comparison: their whole state, straight from SQL, and what must be true of it at any moment."""
+"""Stores under comparison: their whole state, straight from SQL, and its invariants."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _check_group_limits(jobs: State, before: State, limits: list[State]) -> None
 
 
 def expected(model: Model) -> State:
-    """What `dump` must find, by the model."""
+    """The result that `dump` must have, by the model."""
     live: State = {}
     over: State = {}
     for id, row in model.jobs.items():

@@ -1,4 +1,4 @@
-"""What tests of the doctor ask of an app."""
+"""Questions of the doctor's tests to an app."""
 
 from __future__ import annotations
 

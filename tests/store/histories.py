@@ -1,4 +1,4 @@
-"""What can happen in a generated history: steps, and how often each is taken.
+"""The steps of a generated history, and how often each is taken.
 
 A step is the name of a method of `test_model.History` and its arguments. One strategy for all of them, not a rule for
 each: Hypothesis leaves rules out at random, and most of what goes wrong needs all of them together.

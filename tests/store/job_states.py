@@ -32,7 +32,7 @@ def leases(jobs: list[Claimed]) -> dict[str, Lease]:
 
 
 def _enqueued(harness: StoreHarness, situation: str, options: dict[str, Any]) -> str:
-    """A job that is queued, or waits for what the situation names."""
+    """A job that is queued, or waits as the situation demands."""
     match situation:
         case "pending-time":
             return harness.add(delay=60.0, **options)

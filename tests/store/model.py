@@ -1,4 +1,4 @@
-"""What a store must do, in plain dicts: the reference that `test_model.py` compares every store with.
+"""The behaviour of a store, in plain dicts: the reference that `test_model.py` compares every store with.
 
 It takes the nouns of `core.job` and answers as the flows do, in plain values. It decides for itself: nothing of
 `core.machine` is used here. It knows no nudges: what nothing holds up is let go by the next promote.
@@ -19,7 +19,7 @@ from tests.store.graph import circular
 
 OVER = ("succeeded", "cancelled")
 HIDDEN = ("draft", "seq", "alone", "token", "history", "dependencies", "refreshed_at")
-HALF = 0.5  # what the stores are given for randomness
+HALF = 0.5  # the source of randomness of the stores
 
 
 End = tuple[str | None, str | None, str | None]  # how a chain ended, its result, its first job's task
@@ -87,7 +87,7 @@ class Model:
         self.period_from = self.uptime = self.reap_before = 0.0
         self.last = 0
 
-    # What producers do
+    # Producers
 
     def enqueue(self, drafts: list[Draft[Any]], now: float, again: bool = False) -> list[dict[str, Any]]:
         if len({d.id for d in drafts}) < len(drafts):
@@ -166,7 +166,7 @@ class Model:
         self.last += 1
         return self.last
 
-    # What upkeep does
+    # Upkeep
 
     def promote(self, now: float) -> tuple[list[str], list[str], float | None]:
         late = [row for row in self._live() if row.is_late(now)]
@@ -258,7 +258,7 @@ class Model:
         self._follow_up(now)
         return sorted((row.draft.id, row.state) for row in expired)
 
-    # What workers do
+    # Workers
 
     def claim(
         self, worker: str, token: str, scopes: list[Scope], tasks: list[str], now: float, *,
@@ -317,7 +317,7 @@ class Model:
         return [row.view() | {"token": token} for row in got], 1 in seen, 2 in seen
 
     def _waiting(self, queues: list[str], tasks: list[str]) -> set[int]:
-        """What kinds of jobs that lost a worker before wait where a worker that knows these tasks may claim them."""
+        """The kinds of jobs that lost a worker before and wait where a worker that knows these tasks may claim them."""
         queued = [row for row in self._live() if row.state == "queued" and row.losses and row.draft.task in tasks]
         return {min(row.losses, 2) for row in queued if row.draft.queue in queues and not self._paused(row.draft.queue)}
 
@@ -458,7 +458,7 @@ class Model:
         if row.draft.unique and self.keys.get(row.draft.unique) == (row.draft.id, None):
             del self.keys[row.draft.unique]
 
-    # What people do
+    # Operators
 
     def _find(self, id: str, verb: str, sources: str) -> Row:
         if id not in self.jobs:

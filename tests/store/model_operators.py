@@ -1,4 +1,4 @@
-"""The rest of what people say, by the model. Said to a chain, a verb goes to the one job of it that is not over."""
+"""The other verbs of operators, by the model. Said to a chain, a verb goes to the one job of it that is not over."""
 
 from __future__ import annotations
 

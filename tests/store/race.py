@@ -1,4 +1,4 @@
-"""Processes that begin at the same moment, what they recorded, and what the database itself saw meanwhile."""
+"""Processes that begin at the same moment, their records, and those of the database's triggers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LeaseTable(NamedTuple):
 
 
 class Race:
-    """Processes (threads, for a store in memory) that begin at the same moment, and what they recorded."""
+    """Processes (threads, for a store in memory) that begin at the same moment, and their records."""
 
     def __init__(self, url: str, schema: str, tmp_path: Path) -> None:
         self.url = url
@@ -78,7 +78,7 @@ class Race:
                     os.killpg(starter.pid, signal.SIGKILL)
 
     def _wait_for(self, starter: subprocess.Popen[bytes]) -> None:
-        """What is left tells whether they are slow or stuck."""
+        """The number of jobs left shows whether they are slow or stuck."""
         try:
             starter.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
@@ -105,7 +105,7 @@ class Race:
         return self._folder / f"{number}.records"
 
     def _spec(self, role: str, number: int, options: dict[str, Any]) -> dict[str, Any]:
-        """What a process is told."""
+        """The orders of a process."""
         shared = {"url": self.url, "schema": self.schema, "over": str(self._over)}
         mine = {"name": f"racer {number}", "records": str(self._records(number))}
         return {**shared, **mine, "role": role, "options": options}

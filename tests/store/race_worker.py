@@ -42,7 +42,7 @@ def draft(**options: Any) -> Draft[Any]:
 
 
 class Racer:
-    """A store, a name, and a file for what happened."""
+    """A store, a name, and a file for records."""
 
     def __init__(self, store: Store, name: str, records: Path, over: Path) -> None:
         self.store = store
@@ -86,7 +86,7 @@ class Racer:
 
 
 def drain(racer: Racer, *, batch: int) -> None:
-    """Claim and settle until there is nothing left. An empty claim may mean that others hold what is left."""
+    """Claim and settle until there is nothing left. An empty claim may mean that others have the remaining jobs."""
     empty = 0
     while empty < 3:
         jobs = racer.claim(batch)
@@ -96,7 +96,7 @@ def drain(racer: Racer, *, batch: int) -> None:
 
 
 def work(racer: Racer, *, batch: int, queues: list[str], hold: float, seconds: float, dies_at: int | None) -> None:
-    """What a worker does: upkeep, claim, hold for a moment, settle. `dies_at`: killed after so many claims."""
+    """A worker: upkeep, claim, hold for a moment, settle. `dies_at`: killed after so many claims."""
     claims = 0
     while True:
         racer.upkeep()
@@ -125,7 +125,7 @@ def compete(racer: Racer, *, rounds: int) -> None:
 
 
 def churn(racer: Racer, *, rounds: int, keys: int, at_once: int) -> None:
-    """Enqueue with some of few keys, roll some of it back, and run what there is: keys are freed and taken again."""
+    """Enqueue with some of few keys, roll some of it back, and run the queued jobs: keys are freed and taken again."""
     caller = Caller(racer.store)
     for _ in range(rounds):
         names = racer.random.sample([f"key {n}" for n in range(keys)], at_once)

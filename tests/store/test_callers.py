@@ -73,7 +73,9 @@ def drafts_of_all_kinds(task: PlainTask[..., Any]) -> list[Draft[Any]]:
     ]
 
 
-def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Way, pg_database: Database) -> None:
+def test_jobs_of_a_committed_transaction_are_there(
+    app: App, task: PlainTask[..., Any], way: Way, pg_database: Database
+) -> None:
     async def main() -> None:
         async with way(pg_database.url) as caller:
             await caller.do(f"insert into {pg_database.schema}.{OWN} values (1)")
@@ -91,7 +93,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
 
-def test_what_is_rolled_back_leaves_nothing(
+def test_a_transaction_that_is_rolled_back_leaves_nothing(
     app: App, task: PlainTask[..., Any], way: Way, pg_database: Database
 ) -> None:
     before = inventory(app._store())
@@ -122,7 +124,9 @@ def test_the_clock_of_the_store_counts_in_the_callers_transaction(
     assert not task.using(unique="w", unique_for=60).enqueue(3).existing, "that window is over"
 
 
-def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way: Way, pg_database: Database) -> None:
+def test_jobs_that_are_there_already_are_found(
+    app: App, task: PlainTask[..., Any], way: Way, pg_database: Database
+) -> None:
     job_id = make_id(time.time(), b"0123456789")
     by_id = task.using(id=job_id).enqueue(AWKWARD)
     by_key = task.using(unique="k").enqueue(1)
@@ -325,7 +329,7 @@ def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], pg
     assert app.client.count() == 0
 
 
-def test_what_is_no_connection_is_refused(app: App, task: PlainTask[..., Any], pg_database: Database) -> None:
+def test_an_object_that_is_no_connection_is_refused(app: App, task: PlainTask[..., Any], pg_database: Database) -> None:
     engine = create_engine(alchemy_url(pg_database.url, "psycopg"), poolclass=NullPool)
     with psycopg.connect(pg_database.url) as connection:
         for thing in (object(), "a string", engine, connection.cursor(), 0, psycopg):
@@ -355,7 +359,7 @@ def test_a_connection_to_postgres_does_not_fit_jobs_in_a_file(pg_database: Datab
 @pytest.mark.parametrize(
     "way_name", ["psycopg", "psycopg-async", "asyncpg", "sqlalchemy-session", "sqlalchemy-async-asyncpg"]
 )
-def test_a_database_without_the_schema_says_what_to_do(pg_database: Database, way_name: str) -> None:
+def test_the_error_for_a_database_without_the_schema_names_the_command(pg_database: Database, way_name: str) -> None:
     app = App(pg_database.url, schema="does_not_exist")
 
     @app.task

@@ -101,7 +101,7 @@ def way(request: pytest.FixtureRequest) -> Way:
     return WAYS[request.param]
 
 
-def test_what_is_committed_is_there(
+def test_jobs_of_a_committed_transaction_are_there(
     app: App, task: PlainTask[..., Any], way: Way, database: Database, own: str
 ) -> None:
     with way(database) as raw:
@@ -117,7 +117,7 @@ def test_what_is_committed_is_there(
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
 
-def test_what_is_rolled_back_leaves_nothing(
+def test_a_transaction_that_is_rolled_back_leaves_nothing(
     app: App, task: PlainTask[..., Any], way: Way, database: Database, own: str
 ) -> None:
     before = inventory(app._store())
@@ -136,7 +136,7 @@ def test_the_clock_of_the_store_counts_in_the_callers_transaction(
     assert job.created_at.timestamp() == LONG_AGO
 
 
-def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], django: Any) -> None:
+def test_jobs_that_are_there_already_are_found(app: App, task: PlainTask[..., Any], django: Any) -> None:
     job_id = make_id(time.time(), b"0123456789")
     by_id = task.using(id=job_id).enqueue(AWKWARD)
     by_key = task.using(unique="k").enqueue(1)
@@ -194,7 +194,7 @@ def test_djangos_own_test_cases_are_a_transaction(app: App, task: PlainTask[...,
 # errors
 
 
-def test_what_fails_in_the_middle_is_not_committed_by_half(
+def test_an_enqueue_that_fails_in_the_middle_is_not_committed_by_half(
     app: App, task: PlainTask[..., Any], django: Any, own: str, database: Database
 ) -> None:
     nudges = f"{database.schema}.nudges" if database.is_postgres else "relet_nudges"
@@ -234,7 +234,7 @@ def test_errors_are_djangos(app: App, task: PlainTask[..., Any], django: Any) ->
     assert app.client.count() == 0
 
 
-def test_hooks_see_what_runs_and_nothing_that_was_not_asked_for(task: PlainTask[..., Any], django: Any) -> None:
+def test_hooks_see_the_statements_that_run_and_no_others(task: PlainTask[..., Any], django: Any) -> None:
     seen: list[str] = []
 
     def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
@@ -372,7 +372,7 @@ def test_a_connection_of_another_thread_is_refused_by_django(app: App, task: Pla
 
 
 def test_a_database_without_the_schema(database: Database, tmp_path: Path) -> None:
-    """A file gets one with the caller's transaction, if that commits; PostgreSQL says what to do."""
+    """A file gets one with the caller's transaction, if that commits; the error of PostgreSQL names the command."""
     url = database.url if database.is_postgres else f"sqlite:///{tmp_path}/fresh.db"
     fresh = with_work(App(url, schema="does_not_exist"))
     work = fresh.lookup("work")

@@ -129,7 +129,7 @@ def test_a_read_in_a_transaction_takes_no_write_lock(tmp_path: Path) -> None:
             reader.rollback()
 
 
-def test_reads_of_a_file_without_tables_say_what_to_do(tmp_path: Path) -> None:
+def test_the_error_of_a_read_of_a_file_without_tables_names_the_command(tmp_path: Path) -> None:
     with with_work(App(f"sqlite:///{tmp_path}/jobs.db")) as app, closing(sqlite3.connect(tmp_path / "jobs.db")) as raw:
         raw.execute("create table mine (n integer)")
         with pytest.raises(SchemaMismatch, match=r"run app\.client\.migrate"):
@@ -137,7 +137,7 @@ def test_reads_of_a_file_without_tables_say_what_to_do(tmp_path: Path) -> None:
 
 
 def script_of(app: App, since: int, tmp_path: Path) -> str:
-    """What the command prints, without a database."""
+    """The output of the command, which needs no database."""
     (tmp_path / "shop.py").write_text(
         f"from relet import App\napp = App({app._url!r}, schema={app._schema!r})\n"  # as a user's module has it
     )

@@ -66,7 +66,7 @@ def way(request: pytest.FixtureRequest) -> Way:
     return SQLITE_WAYS[request.param]
 
 
-def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Way, path: Path) -> None:
+def test_jobs_of_a_committed_transaction_are_there(app: App, task: PlainTask[..., Any], way: Way, path: Path) -> None:
     async def main() -> None:
         async with way(f"sqlite:///{path}") as caller:
             await caller.do(f"insert into {OWN} values (1)")
@@ -83,7 +83,9 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
 
-def test_what_is_rolled_back_leaves_nothing(app: App, task: PlainTask[..., Any], way: Way, path: Path) -> None:
+def test_a_transaction_that_is_rolled_back_leaves_nothing(
+    app: App, task: PlainTask[..., Any], way: Way, path: Path
+) -> None:
     before = inventory(app._store())
 
     async def main() -> None:
@@ -110,7 +112,7 @@ def test_the_clock_of_the_store_counts_in_the_callers_transaction(
     assert [job.created_at.timestamp() for job in jobs] == [LONG_AGO]
 
 
-def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way: Way, path: Path) -> None:
+def test_jobs_that_are_there_already_are_found(app: App, task: PlainTask[..., Any], way: Way, path: Path) -> None:
     job_id = make_id(time.time(), b"0123456789")
     by_id = task.using(id=job_id).enqueue(AWKWARD)
     by_key = task.using(unique="k").enqueue(1)
@@ -396,7 +398,7 @@ def test_an_app_that_enqueues_for_the_first_time_in_a_transaction_finds_its_sche
     fresh.close()
 
 
-def test_sqlalchemy_on_a_file_without_a_schema_makes_one_or_says_what_to_do(path: Path) -> None:
+def test_sqlalchemy_on_a_file_without_a_schema_makes_one_or_names_the_command(path: Path) -> None:
     app = make_app(path)
     with create_engine(alchemy_url(f"sqlite:///{path}", "pysqlite"), poolclass=NullPool).connect() as connection:
         try:

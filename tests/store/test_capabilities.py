@@ -1,4 +1,4 @@
-"""What a store finds out about its server, and what follows from it."""
+"""The capabilities that a store finds in its server, and their effects."""
 
 from __future__ import annotations
 

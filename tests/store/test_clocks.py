@@ -1,5 +1,4 @@
-"""A clock that is put back, or jumps ahead and back: what was stored in the future is not believed for longer than it
-can mean."""
+"""A clock that is put back, or jumps ahead and back: a time stored in the future counts for a bounded time."""
 
 from __future__ import annotations
 

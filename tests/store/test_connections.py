@@ -134,7 +134,7 @@ def test_a_connection_that_cannot_be_made_takes_no_slot() -> None:
         pass
 
 
-def test_close_closes_what_is_idle_and_the_pool_goes_on() -> None:
+def test_close_closes_idle_connections_and_the_pool_goes_on() -> None:
     lines, made = pool()
     with lines.connection(), lines.connection():
         pass
@@ -186,7 +186,7 @@ def test_unused_connections_are_closed_while_the_process_idles_and_the_thread_en
     until(lambda: lines not in _sweeper._pools)
 
 
-def test_what_is_used_again_and_again_is_kept_until_it_is_old() -> None:
+def test_a_connection_in_frequent_use_is_kept_until_it_is_old() -> None:
     lines, made = pool()
     lines.max_idle, lines.max_lifetime = 60.0, 0.05
     with lines.connection():

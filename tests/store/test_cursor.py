@@ -91,7 +91,7 @@ def test_a_server_that_is_slow_at_everything_is_not_taken_for_bloat() -> None:
         assert cursor.scope("q", 10, n + 0.5).ranges == EVERYTHING
 
 
-def test_when_it_is_slow_the_next_starts_behind_what_was_consumed() -> None:
+def test_after_a_slow_claim_the_next_starts_behind_the_jobs_that_were_consumed() -> None:
     cursor = slow_cursor(1, 2, 3, now=100.0)
     scope = cursor.scope("q", 10, 100.0 + LAG - 0.01)
     assert scope.ranges == EVERYTHING, "not yet: what was inserted before may still be committed after"
@@ -103,7 +103,7 @@ def test_when_it_is_slow_the_next_starts_behind_what_was_consumed() -> None:
     assert covers(scope, 0, 4)
 
 
-def test_the_mark_lags_behind_what_was_consumed() -> None:
+def test_the_mark_lags_behind_the_jobs_that_were_consumed() -> None:
     cursor = slow_cursor(1, 2, 3, now=100.0)
     cursor.scope("q", 10, 101.5)
     cursor.record_claim(["q"], jobs(10), SLUGGISH, 101.5)
@@ -154,7 +154,7 @@ def test_a_mark_never_goes_back() -> None:
 
 
 def test_everything_is_looked_through_again_within_a_second_or_so() -> None:
-    """What was reaped, resumed or released, or committed late, lies behind the mark."""
+    """Jobs that were reaped, resumed, released or committed late are behind the mark."""
     cursor = slow_cursor(1, 2, 3, now=100.0)
     now, last = 100.0, 100.0
     for _ in range(200):
@@ -198,7 +198,7 @@ STEPS = st.lists(
         seconds(3.0),  # since the last claim
         st.one_of(seconds(0.05), seconds(30.0)),  # that it took
         st.booleans(),  # whether the store was away meanwhile
-        st.lists(st.tuples(st.integers(-2, 2), st.integers(1, 1000)), max_size=3),  # what it brought
+        st.lists(st.tuples(st.integers(-2, 2), st.integers(1, 1000)), max_size=3),  # its jobs
         st.booleans(),  # whether a job went back to its place meanwhile
     ),
     max_size=60,
@@ -315,7 +315,7 @@ def test_a_slow_look_that_found_nothing_has_no_mark_to_start_from() -> None:
 
 
 @pytest.mark.long
-def test_what_waits_to_be_old_enough_does_not_grow_with_the_jobs_claimed() -> None:
+def test_the_list_of_young_marks_does_not_grow_with_the_jobs_claimed() -> None:
     cursor = ClaimCursor()
     for n in range(1000):
         now = n * 0.01

@@ -159,7 +159,7 @@ def test_a_newer_schema_that_works_with_this_release_is_no_error(database: Datab
             change_version(app, newest)
 
 
-def test_an_older_schema_is_compared_with_what_its_own_version_made(
+def test_an_older_schema_is_compared_with_the_objects_of_its_own_version(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(make_app(database.url, database.schema)) as app:

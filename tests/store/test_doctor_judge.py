@@ -86,7 +86,7 @@ def test_a_short_lease_makes_a_small_difference_matter() -> None:
         (HEALTHY._replace(synchronous="off"), "durability", "info"),
     ],
 )
-def test_what_a_server_may_be(facts: ServerFacts, check: str | None, level: Level) -> None:
+def test_the_findings_about_a_server_follow_from_its_facts(facts: ServerFacts, check: str | None, level: Level) -> None:
     findings = judge_server.server(facts)
     assert [one.check for one in findings] == ["server", "writable", "durability"]
     assert {one.check: one.level for one in findings if one.level != "ok"} == ({check: level} if check else {})
@@ -110,7 +110,7 @@ def test_whatever_holds_back_vacuum_is_named(holder: Holder, words: str, advice:
     assert f"{holder.age:,} transactions" in finding.text
 
 
-def test_what_has_just_begun_holds_nothing_back() -> None:
+def test_a_transaction_that_has_just_begun_holds_nothing_back() -> None:
     young = Holder("session", "42", "shell", "active", "ada", 30.0, 500_000)
     slot = Holder("slot", "s1", "", "active", "", None, 500)
     (finding,) = judge_server.holders([young, slot])
@@ -156,7 +156,7 @@ def test_room_for_connections(facts: Connections, expected_levels: list[Level]) 
         (True, [1], [None], "mode unknown"),
     ],
 )
-def test_what_the_processes_behind_two_connections_tell(
+def test_the_processes_behind_two_connections_show_a_pooler(
     pooled: bool, ours: list[int], others: list[int | None], words: str
 ) -> None:
     (finding,) = judge_server.pooler(pooled, ours, others)
@@ -224,7 +224,7 @@ def test_autovacuum_that_is_off_for_all(server: Autovacuum, which: str) -> None:
     assert which in finding.text
 
 
-def test_what_a_migration_drops_is_not_missed() -> None:
+def test_objects_that_a_migration_drops_are_not_missed() -> None:
     made = ["create table {schema}.t (id int primary key) with (fillfactor = 10)", "create index t_a on {schema}.t (a)"]
     found = expected.made_by([*made, "drop index {schema}.t_a"], '"s"')
     assert found.of("index") == ["migration_lock_pkey", "migrations_pkey", "t_pkey"]

@@ -36,7 +36,7 @@ ALL_CHECKS = {
 
 @pytest.fixture(scope="module", params=PG_KINDS)
 def doctor_database(request: pytest.FixtureRequest) -> Iterator[Database]:
-    """A schema that is made once. Each test repairs what it breaks, by following the advice."""
+    """A schema that is made once. Each test repairs its damage by following the advice."""
     with request.config.stash[SERVERS].durable(request.param).fresh_database() as url:
         with closing(make_app(url, "jobs")) as app:
             app.client.migrate()
@@ -85,7 +85,7 @@ def checks_of(app: App) -> set[str]:
     return ALL_CHECKS - ({"partitions"} if app._store().statements == "rows" else set())
 
 
-def test_what_is_expected_is_all_that_a_migration_makes(checked_app: App, database_url: str, schema: str) -> None:
+def test_the_expected_objects_are_all_that_a_migration_makes(checked_app: App, database_url: str, schema: str) -> None:
     checked_app._store().ready()
     wanted = expected.in_postgres(schema, migrate.newest("postgres"), checked_app._store().statements)
     kinds = {"table": "rp", "index": "iI", "view": "v", "sequence": "S"}
@@ -224,7 +224,7 @@ def test_partitions_that_are_not_ahead_or_half_gone(checked_app: App, database_u
     the(checked_app, "partitions", "ok")
 
 
-def test_what_the_role_may_not_do(checked_app: App, database_url: str, schema: str) -> None:
+def test_rights_that_the_role_lacks_are_named(checked_app: App, database_url: str, schema: str) -> None:
     role = f"r_{uuid.uuid4().hex[:8]}"
     execute(
         database_url,

@@ -1,4 +1,4 @@
-"""Engines that spread a schema over nodes: whether every statement plans there, and what the loss of a node does.
+"""Engines that spread a schema over nodes: whether every statement plans there, and the effect of the loss of a node.
 
 Citus runs where RELET_TEST_CITUS_URL names its coordinator. The loss of a node is tested if RELET_TEST_CITUS_STOP_NODE
 and RELET_TEST_CITUS_START_NODE are shell commands that stop and start the node whose port they get as `$1`.
@@ -34,7 +34,7 @@ needs_nodes = pytest.mark.skipif(
     reason="RELET_TEST_CITUS_URL, RELET_TEST_CITUS_STOP_NODE and RELET_TEST_CITUS_START_NODE are not all set",
 )
 
-#: They lack the right to read what only one engine has, or name what only the variant postgres has.
+#: They lack the right to read a table of one engine, or name objects of the variant postgres alone.
 ONLY_ELSEWHERE = {"doctor/partitions"}
 
 

@@ -104,7 +104,7 @@ def test_a_slot_whose_release_was_interrupted_is_freed() -> None:
     assert len(made) == 1
 
 
-def test_what_a_closed_pool_has_lent_is_closed_when_it_comes_back() -> None:
+def test_a_connection_that_a_closed_pool_has_lent_is_closed_when_it_is_returned() -> None:
     lines = Pool(Line, lambda line: True, limit=1, timeout=0.05)
     with lines.connection() as line:
         lines.close()

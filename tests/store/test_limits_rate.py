@@ -155,7 +155,7 @@ def test_a_rate_of_none_starts_nothing_and_lifted_everything(harness: StoreHarne
     assert harness.count("queues", "limited") == 0
 
 
-def test_a_rate_changed_at_run_time_counts_what_has_started(harness: StoreHarness) -> None:
+def test_a_rate_changed_at_run_time_counts_jobs_that_have_started(harness: StoreHarness) -> None:
     rate(harness, 2, 10.0)
     harness.enqueue(*(draft() for _ in range(20)))
     assert len(harness.claim(10)) == 2
@@ -208,7 +208,7 @@ def test_a_claim_whose_answer_was_lost_has_counted_once(harness: StoreHarness) -
     assert len(harness.claim(5)) == 1
 
 
-def test_what_has_started_is_forgotten_when_no_rate_asks_for_it(harness: StoreHarness) -> None:
+def test_starts_are_forgotten_when_no_rate_needs_them(harness: StoreHarness) -> None:
     rate(harness, 5, 10.0)
     rate(harness, 5, 100.0, group="*")
     for _ in range(30):
@@ -267,7 +267,7 @@ def test_one_at_a_time_goes_round(harness: StoreHarness) -> None:
     assert sorted(order[8:]) == list("aabbcc")
 
 
-def test_what_some_do_not_want_is_for_the_others(harness: StoreHarness) -> None:
+def test_slots_that_some_groups_leave_free_are_for_the_others(harness: StoreHarness) -> None:
     """As much as is asked for, if there is as much: few of one key, none of another's task, plenty of the last."""
     fair(harness)
     add(harness, ["a", "b", *("c" * 50)])
@@ -365,7 +365,7 @@ def test_explain_tells_of_a_rate_that_is_used_up(harness: StoreHarness) -> None:
     assert harness.state(first.id) == "running"
 
 
-# What it costs
+# Cost
 
 
 def noted(flow: Flow[Any], names: list[str]) -> Flow[Any]:

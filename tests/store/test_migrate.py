@@ -92,7 +92,7 @@ def test_both_dialects_are_at_the_same_version() -> None:
 
 
 @pytest.mark.long
-def test_postgres_without_a_schema_says_what_to_do(pg_url: str, schema: str) -> None:
+def test_the_error_of_postgres_without_a_schema_names_the_command(pg_url: str, schema: str) -> None:
     app = make_app(pg_url, schema)
     for use in (app.client.count, app.lookup("work").enqueue, app.client.queues):
         with pytest.raises(
@@ -153,7 +153,7 @@ def test_a_newer_schema_that_was_made_for_this_release_as_well_is_worked_with(ap
     assert version(app) == newest + 2
 
 
-def test_what_any_migration_asks_of_a_release_counts(app: App) -> None:
+def test_the_requirement_of_any_migration_for_a_release_counts(app: App) -> None:
     app.client.migrate()
     newest = migrate.newest(app._store().dialect)
     add_version(app, newest + 1, oldest=newest + 1)
@@ -234,7 +234,9 @@ def test_statements_are_sent_one_at_a_time(pg_url: str, schema: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("made", ["schema", "table", "lock"])
 @pytest.mark.parametrize("end", ["commit", "rollback"])
-def test_what_another_makes_at_the_same_moment_is_waited_for(pg_url: str, schema: str, made: str, end: str) -> None:
+def test_objects_that_another_process_makes_at_the_same_moment_are_waited_for(
+    pg_url: str, schema: str, made: str, end: str
+) -> None:
     """`create if not exists` fails where another transaction has made the same and is not over."""
     with closing(make_app(pg_url, schema)) as app, psycopg.connect(pg_url, autocommit=True) as raw:
         statements = [
@@ -263,7 +265,7 @@ def test_who_migrates_waits_for_the_row(pg_url: str, schema: str) -> None:
         assert migrating.result() == []
 
 
-def test_who_has_waited_sees_what_was_done_meanwhile_whatever_the_isolation_level_of_the_role(
+def test_a_process_that_has_waited_sees_the_changes_made_meanwhile_whatever_the_isolation_level_of_the_role(
     pg_url: str, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     strict = f"{pg_url}{'&' if '?' in pg_url else '?'}options=-c%20default_transaction_isolation%3Dserializable"

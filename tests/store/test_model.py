@@ -39,7 +39,7 @@ BASE = 1_767_225_600.0  # the moment in the ids below
 THOROUGH = os.environ.get("RELET_HYPOTHESIS") == "thorough"
 SETTINGS = settings(
     max_examples=2000 if THOROUGH else rounds(7, all=30),
-    derandomize=not THOROUGH,  # what chance finds is for those who search, not for everybody who runs the tests
+    derandomize=not THOROUGH,  # random failures are for those who search, not for each run of the tests
     stateful_step_count=60 if THOROUGH else 40,
     deadline=None,
     print_blob=True,
@@ -78,7 +78,7 @@ class History(RuleBasedStateMachine):
             compared.wipe()
             compared.store.clock = lambda: self.now
         self.made = self.operations = 0
-        self.first: Any = None  # what the first store answered
+        self.first: Any = None  # the answer of the first store
         self.ids: list[str] = []
         self.leases: list[tuple[str, Lease]] = []  # of which worker, newest last; what it was told of
 
@@ -224,7 +224,7 @@ class History(RuleBasedStateMachine):
         rescue: bool,
         received: str,
     ) -> None:
-        """What is not heard is found by the next renewal."""
+        """The next renewal finds requests whose notification was lost."""
         queued = [row for row in self.model.jobs.values() if row.state == "queued"]
         if not queued:
             self.enqueue(if_none, lost=False)
@@ -314,7 +314,7 @@ class History(RuleBasedStateMachine):
     def control_chain(
         self, verb: str, which: int, successor: dict[str, Any] | None, dependents: bool, lost: bool
     ) -> None:
-        """What is said to a whole chain, by the name of any of its jobs."""
+        """A verb on a whole chain, by the id of any of its jobs."""
         id = self.id_of(which)
         if verb == "delete":
             gone = lambda: self.model.delete_chain(id, dependents, self.now)  # noqa: E731
@@ -339,7 +339,7 @@ class History(RuleBasedStateMachine):
         self.run_on_all(lambda: None, steer.backfill_group, queue, shape=lambda more: None)
 
     def look(self, which: int) -> None:
-        """What people can ask of a job reads the same on every store."""
+        """The answers to an operator's questions about a job are the same on every store."""
         id = self.id_of(which)
         asked = []
         for compared in self.stores:
@@ -378,7 +378,7 @@ def _shaped(call: Callable[[], Any], shape: Callable[[Any], Any]) -> Any:
 
 
 def _answer(call: Callable[[], Any]) -> Any:
-    """What a call returns, or what it raises where that is an answer too."""
+    """The result of a call, or its exception where that is an answer too."""
     try:
         return call()
     except KeyTaken as error:

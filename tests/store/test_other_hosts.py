@@ -40,7 +40,7 @@ def app_at(url: str, schema: str) -> App:
 
 
 def two_hosts(proxy: Proxy, dsn: str) -> str:
-    """The proxy first, then the server itself: what happens if the first vanishes and the second takes over."""
+    """The proxy first, then the server itself: the first vanishes, and the second takes over."""
     at, direct = urlsplit(proxy.url), urlsplit(dsn)
     host = parse_qs(direct.query).get("host", [direct.hostname or ""])[0]
     return (
@@ -119,7 +119,7 @@ def test_a_table_that_was_changed_under_prepared_statements_is_no_error(pg_url: 
     app.close()
 
 
-def test_what_the_server_does_not_support_is_not_tried_again(pg_database: Database) -> None:
+def test_a_statement_that_the_server_does_not_support_is_not_tried_again(pg_database: Database) -> None:
     app = app_at(pg_database.url, pg_database.schema)
     begin = time.monotonic()
     with failing(pg_database.url, pg_database.schema, "jobs", "0A000"), pytest.raises(StoreError, match="not now"):
@@ -129,7 +129,7 @@ def test_what_the_server_does_not_support_is_not_tried_again(pg_database: Databa
 
 
 @pytest.mark.parametrize("state", ["25P04", "57014", "53100", "XX000", "25006", "58030", "08006"])
-def test_what_may_pass_is_tried_again(pg_database: Database, state: str) -> None:
+def test_a_statement_whose_error_may_pass_is_tried_again(pg_database: Database, state: str) -> None:
     app = app_at(pg_database.url, pg_database.schema)
     with failing(pg_database.url, pg_database.schema, "jobs", state, times=2):
         job = app.tasks["work"].enqueue("one")

@@ -1,4 +1,4 @@
-"""Rows that another release has written: what is unknown here does not count, what is missing has a default."""
+"""Rows that another release has written: unknown fields do not count, missing ones have a default."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ from tests.store.statement_files import statement_files
 R = TypeVar("R")
 DAY = 86400.0
 
-#: What a statement may use to get at jobs that live, at finished ones, and at the rest. Nothing else, and all of it.
+#: The indexes that a statement may use to find live jobs, finished ones, and the rest: no others, and all of them.
 INTENDED = {
     "claim/claim": {"jobs_claim"},
     "claim/claim_by_task": {"jobs_tasks"},
@@ -115,7 +115,7 @@ BIG = re.compile(r"jobs|finished_\d+|dependencies")
 
 @dataclass(repr=False)
 class Plan:
-    """What the server did for one statement."""
+    """The work of the server for one statement."""
 
     query: Query
     nodes: list[dict[str, Any]]
@@ -526,7 +526,7 @@ def test_every_statement_uses_its_indexes_among_many_jobs(
     store.close()
 
 
-#: What reads all live jobs, or everything, because it is asked about all of them.
+#: Statements about all live jobs, or about everything, which therefore read all of them.
 READS_ALL = {
     "control/live_queues", "inspect/count_live", "inspect/count_over", "inspect/count_queues",
     "limits/refresh_queue_flags",

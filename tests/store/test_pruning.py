@@ -1,4 +1,4 @@
-"""Retention: what is over goes in steps of a bounded size, whichever role prunes, however many processes do."""
+"""Retention: finished jobs are deleted in steps of a bounded size, whichever role prunes, however many processes do."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_failed_job_with_more_steps_than_go_at_once_keeps_them_until_it_cannot
     assert (harness.state(many.id), harness.count("steps")) == (None, 0)
 
 
-def test_failed_jobs_are_pruned_with_what_belongs_to_them_a_bounded_number_at_once(harness: StoreHarness) -> None:
+def test_failed_jobs_are_pruned_with_their_rows_in_other_tables_a_bounded_number_at_once(harness: StoreHarness) -> None:
     jobs = [harness.claim_new() for _ in range(12)]
     for job in jobs:
         add_steps(harness, job.id, 8)

@@ -86,7 +86,7 @@ def test_values_go_where_the_text_wants_them() -> None:
         text.named({"a": 1})
 
 
-def test_an_alchemy_text_means_what_was_written() -> None:
+def test_an_alchemy_text_means_the_statement_as_written() -> None:
     sqlalchemy = pytest.importorskip("sqlalchemy")
     sql = "select :a::text, ':b', x::int[] from t where u = :c -- d"
     rendered = render(split(sql)[0], "alchemy")
@@ -147,7 +147,7 @@ def test_sqlite_texts_hold_no_casts_of_postgres() -> None:
         assert "::" not in source(name.partition(".")[0], "sqlite"), name
 
 
-def test_a_file_says_what_it_is_for() -> None:
+def test_a_file_begins_with_a_comment() -> None:
     for name in FILES:
         stem, dialect, _ = name.split(".")
         assert source(stem, dialect).startswith("-- "), name

@@ -1,4 +1,4 @@
-"""Races between real processes. What each did is in its own records, what the database saw in those of its triggers."""
+"""Races between real processes. Each process has its records, and the triggers of the database have theirs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.plugin.selection import rounds
 from tests.store.race import PROCESSES, TIMEOUT, LeaseTable, Race, live, most_at_once, race_on
 from tests.store.race_worker import Caller, Racer, draft
 
-#: In tests of one process: what marks a job as a suspect.
+#: In tests of one process: the statement that marks jobs as suspects.
 LOST = "update {schema}.jobs set losses = 1, suspect = 1 where id in (select id from {schema}.jobs order by seq"
 
 

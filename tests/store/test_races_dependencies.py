@@ -113,7 +113,7 @@ def test_no_dependent_stays_pending_whose_blocker_ends_while_it_is_enqueued(
 
 
 def check(harness: StoreHarness) -> None:
-    """What upkeep does when it sees a nudge: after that no job waits any more, and each has its result."""
+    """The promoter sees a nudge: after that no job waits any more, and each has its result."""
     while harness.count("nudges"):
         harness.run(promote.promote)
     assert harness.run(search.count, Filter(state=(State.PENDING,))) == 0

@@ -63,7 +63,7 @@ def test_the_store_ends_a_read_that_takes_longer_than_allowed(app: App, database
     assert app.client.queues() == [], "the connection is as good as before"
 
 
-def test_what_comes_after_the_limit_is_not_even_begun(app: App) -> None:
+def test_a_read_after_the_limit_is_not_even_begun(app: App) -> None:
     with reading_until(time.monotonic() - 1):
         with pytest.raises(QueryTimeout):
             app.client.queues()

@@ -328,7 +328,7 @@ def test_ticks_of_a_pause_are_not_made_up_for(harness: StoreHarness) -> None:
     assert len(tick(harness.later(60)).jobs) == 1
 
 
-def test_resuming_what_was_not_paused_leaves_out_no_tick(harness: StoreHarness) -> None:
+def test_resuming_a_schedule_that_was_not_paused_leaves_out_no_tick(harness: StoreHarness) -> None:
     put(harness, "all", every=60)
     harness.later(61)
     harness.run(schedules.resume, "all")
@@ -351,7 +351,7 @@ def test_a_schedule_changed_back_and_forth_has_no_tick_twice(harness: StoreHarne
     assert [one.job for one in ticks(harness, "changed")] == [job.id]
 
 
-def test_what_is_removed_ticks_no_more_and_leaves_its_jobs(harness: StoreHarness) -> None:
+def test_a_schedule_that_is_removed_ticks_no_more_and_leaves_its_jobs(harness: StoreHarness) -> None:
     put(harness, "gone", every=60)
     (job,) = tick(harness.later(60)).jobs
     harness.run(schedules.remove, "gone")

@@ -128,7 +128,7 @@ def one_step(harness: StoreHarness, limit: int) -> promote.Promotion:
     return done
 
 
-def test_a_chain_that_ends_costs_what_waits_for_it_and_no_more(harness: StoreHarness) -> None:
+def test_the_cost_of_the_end_of_a_chain_is_that_of_the_jobs_that_wait_for_it(harness: StoreHarness) -> None:
     """Of ten thousand that one job waits for, each end looks at one edge."""
     blockers = [draft() for _ in range(3000)]
     harness.enqueue(*blockers, draft(depends_on=tuple(one.id for one in blockers), queue="end"))

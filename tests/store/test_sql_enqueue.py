@@ -239,7 +239,7 @@ def shop(request: pytest.FixtureRequest) -> Iterator[tuple[PlainTask[..., Any], 
 
 
 @pytest.mark.parametrize("shop", PG_KINDS[:1], indirect=True)
-def test_what_the_client_refuses_sql_refuses_and_what_it_accepts_sql_accepts(
+def test_sql_refuses_and_accepts_the_same_values_as_the_client(
     shop: tuple[PlainTask[..., Any], psycopg.Connection[Any], str],
 ) -> None:
     task, sql, schema = shop

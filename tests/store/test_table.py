@@ -72,7 +72,7 @@ def _cases() -> list[Any]:
 
 
 @pytest.mark.parametrize(("situation", "verb", "target"), _cases())
-def test_the_store_does_what_the_table_says(
+def test_the_store_follows_the_table(
     shared_store: ComparedStore, shared_harness: StoreHarness, situation: str, verb: str, target: str | None
 ) -> None:
     start_by = shared_harness.now + LATER if verb == "expire" else None
@@ -101,7 +101,7 @@ def test_the_store_does_what_the_table_says(
 @pytest.mark.parametrize(
     ("what", "target"), [("time", None), ("time", "x"), ("jobs", None), ("jobs", "x"), ("target", "x")]
 )
-def test_a_pending_job_is_promoted_once_what_it_waits_for_has_come(
+def test_a_pending_job_is_promoted_once_its_wait_is_over(
     shared_harness: StoreHarness, what: str, target: str | None
 ) -> None:
     id, _ = job_in(shared_harness, f"pending-{what}", target)

@@ -134,7 +134,7 @@ def test_an_owner_past_its_expiry_that_was_not_reaped_may_renew_and_settle(harne
     assert harness.later(100).succeed(job) is State.SUCCEEDED
 
 
-def test_a_reaper_does_not_overwrite_what_was_completed_meanwhile(pg_harness: StoreHarness) -> None:
+def test_a_reaper_does_not_overwrite_a_job_that_was_completed_meanwhile(pg_harness: StoreHarness) -> None:
     job = pg_harness.claim_new()
     pg_harness.later(60)
     pg_harness.run(maintenance.record_pulse, grace=0.0)
@@ -388,7 +388,9 @@ def drive_and_commit(session: Session, flow: Flow[object]) -> None:
     session.commit()
 
 
-def test_a_claim_returns_only_what_it_has_committed(pg_harness: StoreHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_returns_only_jobs_that_it_has_committed(
+    pg_harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second half of a claim fails, and with it the transaction that the first half was part of."""
     pg_harness.limit("default", 5)
     pg_harness.enqueue(draft(policy={"max_attempts": 9}))

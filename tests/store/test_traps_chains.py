@@ -108,7 +108,7 @@ def test_a_chain_is_not_deleted_by_halves_when_a_dependent_is_locked_for_long(pg
     assert pg_harness.count("jobs") == 3
 
 
-def test_repeating_what_was_said_to_a_chain_changes_nothing_more(harness: StoreHarness) -> None:
+def test_repeating_a_verb_on_a_chain_changes_nothing_more(harness: StoreHarness) -> None:
     """The answer was lost, not the deed: the successor is not completed in its turn."""
     first, second, other = harness.add(), draft(), harness.add()
 

@@ -148,7 +148,7 @@ def test_a_failed_blocker_that_is_resumed_and_succeeds_frees_its_dependents(harn
     ("choice", "end"), [("hold", State.PENDING), ("cancel", State.CANCELLED), ("run", State.QUEUED)]
 )
 @pytest.mark.parametrize("how", ["fail", "cancel", "delete", "prune", "reap"])
-def test_a_blocker_that_does_not_succeed_means_what_the_dependent_wished(
+def test_a_dependent_follows_its_own_policy_when_its_blocker_does_not_succeed(
     harness: StoreHarness, choice: str, end: State, how: str
 ) -> None:
     blocker = harness.claim_new(policy={"on_expired": "fail"})
@@ -260,7 +260,7 @@ def test_two_circles_that_share_a_chain_are_both_broken(pg_harness: StoreHarness
     assert State.PENDING in (first, *others), "no more are cancelled than must be"
 
 
-def test_what_was_decided_long_ago_closes_no_circle(harness: StoreHarness) -> None:
+def test_a_dependency_that_was_decided_long_ago_closes_no_circle(harness: StoreHarness) -> None:
     """A job that has been freed does not wait any more."""
     first, second = harness.claim_new(), harness.claim_new()
     dependent = harness.add(depends_on=(first.id, second.id), policy={"on_dependency_failure": "run"}, queue="waiting")

@@ -159,9 +159,7 @@ def test_a_cancel_outweighs_a_pause_in_either_order(harness: StoreHarness) -> No
 
 
 @pytest.mark.parametrize("verb", ["cancel", "pause", "resume", "run_now", "complete", "delete"])
-def test_a_verb_repeated_after_an_unknown_commit_says_what_the_first_would_have_said(
-    harness: StoreHarness, verb: str
-) -> None:
+def test_a_verb_repeated_after_an_unknown_commit_gets_the_answer_of_the_first(harness: StoreHarness, verb: str) -> None:
     id = harness.add(delay=100.0)
     if verb == "resume":
         harness.run(control.pause, id)

@@ -54,7 +54,7 @@ def test_a_job_paused_at_its_target_keeps_its_place_whatever_upkeep_has_done_so_
 
 @pytest.mark.parametrize("verb", ENDS)
 @pytest.mark.parametrize("how", WAITING_AT_TARGET)
-def test_what_stands_behind_a_paused_job_goes_on_once_that_is_gone(harness: StoreHarness, how: str, verb: str) -> None:
+def test_jobs_behind_a_paused_job_go_on_once_that_is_gone(harness: StoreHarness, how: str, verb: str) -> None:
     first, second, third = waiting_at_target(harness, how)
     harness.promote_until_idle()
     harness.run(getattr(control, verb), first, *ENDS[verb])

@@ -22,7 +22,7 @@ from tests.store.interleave import Background
 
 @pytest.mark.parametrize("behind", ["target", "after"])
 @pytest.mark.parametrize("end", ["succeed", "cancel", "complete", "delete"])
-def test_a_job_enqueued_in_a_transaction_that_outlives_what_it_waits_for_is_promoted(
+def test_a_job_enqueued_in_a_transaction_that_outlives_its_blocker_is_promoted(
     pg_harness: StoreHarness, behind: str, end: str
 ) -> None:
     first = pg_harness.claim_new(target="x")

@@ -27,7 +27,7 @@ def behind(harness: StoreHarness, job: Claimed, change: str) -> None:
 
 
 @pytest.mark.parametrize("outcome", ENDS, ids=["success", "retry", "failure", "snooze", "release", "pause"])
-def test_what_is_stored_is_not_reported(shared_harness: StoreHarness, outcome: Outcome) -> None:
+def test_a_stored_outcome_is_not_reported(shared_harness: StoreHarness, outcome: Outcome) -> None:
     job = shared_harness.claim_new()
     state = shared_harness.end(job, outcome)
     assert of(shared_harness, job) == {}
@@ -39,7 +39,7 @@ def test_what_is_stored_is_not_reported(shared_harness: StoreHarness, outcome: O
         assert of(shared_harness, job, again) == {}
 
 
-def test_what_operators_and_reapers_do_is_not_reported(shared_harness: StoreHarness) -> None:
+def test_changes_by_operators_and_reapers_are_not_reported(shared_harness: StoreHarness) -> None:
     reaped, completed = shared_harness.claim_new(), shared_harness.claim_new()
     shared_harness.run(control.complete, completed.id, "null")
     shared_harness.later(1000.0).reap()

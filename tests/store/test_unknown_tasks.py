@@ -36,7 +36,7 @@ def test_a_claim_by_task_serves_several_queues_and_takes_no_more_than_wanted(har
     assert len(claimed(harness, 3, by_task=True, queues=("x", "y"))) == 1
 
 
-def test_a_claim_by_task_passes_over_what_is_locked(harness: StoreHarness) -> None:
+def test_a_claim_by_task_passes_over_locked_jobs(harness: StoreHarness) -> None:
     if not harness.on_postgres:
         pytest.skip("SQLite has one writer")
     first, second = harness.enqueue(draft("a"), draft("b"))

@@ -192,7 +192,7 @@ def test_a_worker_that_leaves_jobs_behind_wakes_others_of_its_kind(app: App, sle
     assert sleepers.heard().total() in (0, 2), "at most one in 50 ms"
 
 
-def test_a_worker_that_stops_passes_on_what_came_too_late(
+def test_a_worker_that_stops_passes_on_notifications_that_arrive_too_late(
     app: App, greet: PlainTask[..., Any], sleepers: Sleepers, sql: psycopg.Connection[Any]
 ) -> None:
     mine, run = notifications(app)

@@ -146,7 +146,9 @@ LOOP.append(LOOP)
         ]
     ),
 )
-def test_what_both_stores_cannot_hold_is_refused_with_its_path(app: App, value: Any, path: str, problem: str) -> None:
+def test_values_that_both_stores_cannot_hold_are_refused_with_their_path(
+    app: App, value: Any, path: str, problem: str
+) -> None:
     @app.task
     def keep(value: Any) -> Any: ...
 

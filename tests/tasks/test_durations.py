@@ -37,7 +37,7 @@ def test_a_duration_out_of_bounds_is_refused_as_a_number_is(app: App) -> None:
         app.task(_work).using(delay=timedelta(seconds=-1))
 
 
-def test_text_is_no_duration_and_the_error_names_what_is(app: App) -> None:
+def test_text_is_no_duration_and_the_error_names_the_types_that_are(app: App) -> None:
     with pytest.raises(InvalidInput, match="delay must be seconds from 0 to 316224000, not '5m'; a timedelta will do"):
         app.task(_work).using(delay="5m")  # type: ignore[arg-type]
 

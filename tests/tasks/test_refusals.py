@@ -145,7 +145,7 @@ async def async_generator() -> Any:
         ]
     ),
 )
-def test_what_is_no_function_is_refused_at_decoration(app: App, function: Any, complaint: str) -> None:
+def test_an_object_that_is_no_function_is_refused_at_decoration(app: App, function: Any, complaint: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         app.task(function)
     assert complaint in str(caught.value)

@@ -225,7 +225,7 @@ def test_two_resources_of_one_type_are_refused(app: App) -> None:
         Worker(app)
 
 
-def test_what_cannot_be_a_resource_is_refused(app: App) -> None:
+def test_a_function_that_cannot_be_a_resource_is_refused(app: App) -> None:
     def unannotated():  # type: ignore[no-untyped-def]
         yield 1
 

@@ -148,9 +148,7 @@ TWICE = datetime(2026, 10, 25, 2, 30, tzinfo=BERLIN)  # in the hour that comes t
         (Decimal, Decimal("NaN"), "(value)", "another value"),
     ],
 )
-def test_what_does_not_come_back_as_it_was_is_refused_with_its_path(
-    kind: Any, value: Any, path: str, problem: str
-) -> None:
+def test_values_that_json_changes_are_refused_with_their_path(kind: Any, value: Any, path: str, problem: str) -> None:
     task = taking(kind)
     with pytest.raises(InvalidPayload) as error:
         task.encode((value,), {})
@@ -209,7 +207,7 @@ def test_what_does_not_come_back_as_it_was_is_refused_with_its_path(
         (dict[UUID, int], {UUID(AN_ID): 1}),
     ],
 )
-def test_what_comes_back_equal_is_accepted(kind: Any, value: Any) -> None:
+def test_values_that_json_returns_equal_are_accepted(kind: Any, value: Any) -> None:
     task = taking(kind)
     task.decode(task.encode((value,), {}))
     task.encode_result(value)
@@ -230,7 +228,7 @@ def test_variadic_arguments_come_back_each_by_its_annotation() -> None:
         task.encode((1,), {"a": {3}})
 
 
-def test_what_has_an_equality_of_a_strange_kind_is_refused_and_not_an_error() -> None:
+def test_a_value_with_a_strange_equality_is_refused_without_another_error() -> None:
     with pytest.raises((InvalidPayload, InvalidArguments)):
         taking(Decimal).encode((Decimal("sNaN"),), {})
 

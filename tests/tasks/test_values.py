@@ -167,7 +167,7 @@ def test_constraints_are_checked_at_enqueue(app: App) -> None:
         pay.draft(1, "green")  # type: ignore[arg-type]
 
 
-def test_subclasses_of_plain_values_are_stored_as_what_they_extend(app: App) -> None:
+def test_subclasses_of_plain_values_are_stored_as_their_base_class(app: App) -> None:
     class Text(str):
         def __str__(self) -> str:
             return "not this"
@@ -185,7 +185,7 @@ def test_subclasses_of_plain_values_are_stored_as_what_they_extend(app: App) -> 
     assert args == ("a", 5, 1.5, datetime(2030, 1, 1, 12))
 
 
-def test_unannotated_functions_take_what_json_holds(app: App) -> None:
+def test_unannotated_functions_take_any_json_value(app: App) -> None:
     @app.task
     def loose(a, b=2): ...  # type: ignore[no-untyped-def]
 
@@ -225,7 +225,9 @@ def test_a_function_that_never_returns_can_be_a_task(app: App) -> None:
         ]
     ),
 )
-def test_a_payload_that_no_longer_fits_says_what_differs(charge: Task[..., str], text: str, complaint: str) -> None:
+def test_the_error_of_a_payload_that_no_longer_fits_names_the_difference(
+    charge: Task[..., str], text: str, complaint: str
+) -> None:
     with pytest.raises(InvalidArguments) as caught:
         charge.arguments(text)
     assert str(caught.value).startswith(complaint)
@@ -287,7 +289,7 @@ class Inner:
     opaque: Opaque
 
 
-def test_what_cannot_be_converted_is_found_within_dataclasses(app: App) -> None:
+def test_types_that_cannot_be_converted_are_found_within_dataclasses(app: App) -> None:
     with pytest.raises(InvalidInput, match=r"^keep\(value\): \S*Opaque cannot be converted"):
 
         @app.task
@@ -301,7 +303,7 @@ def test_an_annotation_that_is_nonsense_is_refused_at_decoration(app: App) -> No
         app.task(keep)
 
 
-def test_an_annotation_may_name_what_is_defined_later(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_annotation_may_name_a_class_that_is_defined_later(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     def keep(value: "list[Later]", count: int = 1) -> "Later": ...  # type: ignore[name-defined]  # noqa: F821
 
     task: Task[..., Any] = app.task(keep)
@@ -333,7 +335,7 @@ class Lazy:
     later: "list[LaterStill]"  # type: ignore[name-defined]  # noqa: F821
 
 
-def test_a_dataclass_may_name_what_is_defined_later(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dataclass_may_name_a_class_that_is_defined_later(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     @app.task
     def keep(value: Lazy) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Type checkers find nothing wrong in what users write, and something in each of these lines."""
+"""Type checkers accept the code of users, and refuse each of these lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 PACKAGES = Path(relet.__file__).parents[1]
 CONSUMERS = ["consumer.py", "django_consumer.py"]
 
-#: A line, and what mypy and pyright call that which is wrong with it.
+#: A line, and the codes of its error in mypy and pyright.
 REFUSED = [
     ("greet.enqueue(5)", "arg-type", "reportArgumentType"),
     ("greet.enqueue()", "call-arg", "reportCallIssue"),
@@ -117,7 +117,7 @@ def pyright(project: Path) -> Found:
 
 
 def run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> str:
-    """What a checker says. It exits with 1 when it finds something, with more when it could not look."""
+    """The output of a checker. It exits with 1 when it finds something, with more when it could not look."""
     ended = subprocess.run(
         [sys.executable, "-m", *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
@@ -137,12 +137,12 @@ def refused_lines(column: int) -> dict[int, str]:
     return {first + number: row[column] for number, row in enumerate(REFUSED)}
 
 
-def test_mypy_finds_nothing_wrong_in_what_users_write(mypy: Found) -> None:
+def test_mypy_accepts_the_code_of_users(mypy: Found) -> None:
     assert {name: mypy[name] for name in CONSUMERS} == {name: {} for name in CONSUMERS}
 
 
 @pytest.mark.long
-def test_pyright_finds_nothing_wrong_in_what_users_write(pyright: Found) -> None:
+def test_pyright_accepts_the_code_of_users(pyright: Found) -> None:
     assert {name: pyright[name] for name in CONSUMERS} == {name: {} for name in CONSUMERS}
 
 

@@ -58,7 +58,7 @@ def test_where_there_are_more_jobs_than_a_page_reads_the_number_is_a_lower_bound
     assert "With all 3 or more that match" in " ".join(ask(app, "/jobs", "/jobs?state=queued")[1].split())
 
 
-def test_cancelling_says_what_becomes_of_a_job_that_waits_and_of_one_that_runs(app: App) -> None:
+def test_the_confirmation_of_a_cancel_differs_for_a_job_that_waits_and_one_that_runs(app: App) -> None:
     waits = app.tasks["refund"].enqueue("acct-1", "A-1")
     assert "it will not run any more, and is cancelled" in asked(app, "cancel", job=waits.id)
     (claimed,) = harness_of(app).claim(1, queues=("billing",), worker="w-17")
@@ -192,7 +192,7 @@ def test_a_job_is_enqueued_from_a_form(app: App) -> None:
 
 
 @pytest.mark.parametrize("payload", ["{", "[1]", '{"account": 5, "cents": 5}', '{"unknown": 1}'])
-def test_a_form_that_is_refused_comes_back_with_what_was_typed(app: App, payload: str) -> None:
+def test_a_form_that_is_refused_is_displayed_again_with_its_values(app: App, payload: str) -> None:
     outcome = do(app, "enqueue", task="charge", payload=payload)
     assert not outcome.succeeded
     assert "?" not in outcome.to, "what was typed is in no address"
@@ -203,7 +203,7 @@ def test_a_form_that_is_refused_comes_back_with_what_was_typed(app: App, payload
     assert app.client.count() == 0
 
 
-def test_what_people_do_is_in_the_audit_trail(app: App) -> None:
+def test_actions_of_users_are_in_the_audit_trail(app: App) -> None:
     do(app, "pause-queue", queue="billing")
     document = ask(app, "/audit")[1]
     assert "tester" in document

@@ -117,7 +117,7 @@ def test_numbers_of_any_size_arrive_as_they_are_stored(ask: ApiClient, api_app: 
     assert f'"cents":{2**63 - 1}' in ask.request("GET", f"/api/jobs/{job.id}").text.replace(" ", "")
 
 
-def test_what_is_to_be_hidden_is_hidden_everywhere(ask: ApiClient, api_app: App) -> None:
+def test_secret_values_are_hidden_everywhere(ask: ApiClient, api_app: App) -> None:
     job = api_app.tasks["total"].enqueue(1, password="hunter2", plain="seen")
     for path in (f"/jobs/{job.id}", "/jobs", f"/jobs/{job.id}/chain"):
         text = ask.request("GET", f"/api{path}").text
@@ -166,7 +166,7 @@ def test_a_result_that_does_not_fit_its_task_is_refused_with_its_path(ask: ApiCl
     ]
 
 
-def test_what_others_wait_for_is_deleted_only_with_them(ask: ApiClient, api_app: App) -> None:
+def test_a_chain_that_others_wait_for_is_deleted_only_with_them(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app)
     waits = charge(api_app, depends_on=[job])
     problem = ask("DELETE", f"/jobs/{job.id}?chain=true", status=409)
@@ -285,7 +285,7 @@ def test_an_invalid_schedule_is_refused_with_its_field(ask: ApiClient, changed: 
     assert ask("PUT", "/schedules/nightly", body, status=422)["errors"][0]["where"] == where
 
 
-# What else there is to see
+# Other views
 
 
 def test_workers_statistics_and_totals_are_listed(ask: ApiClient, api_app: App) -> None:

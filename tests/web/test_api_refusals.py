@@ -100,7 +100,7 @@ def test_a_task_that_the_app_does_not_know_is_refused_with_those_that_are_near(a
         (b"null", 422),
     ],
 )
-def test_what_is_no_json_or_no_object_is_refused(ask: ApiClient, content: bytes, status: int) -> None:
+def test_a_body_that_is_no_json_or_no_object_is_refused(ask: ApiClient, content: bytes, status: int) -> None:
     ask("POST", "/jobs", status=status, content=content, headers={"content-type": "application/json"})
 
 
@@ -143,7 +143,7 @@ def test_options_that_do_not_fit_are_refused(ask: ApiClient, options: dict[str, 
     assert problem["errors"][0]["where"].startswith("body")
 
 
-def test_what_is_in_no_path_is_not_found_and_other_methods_are_named(ask: ApiClient) -> None:
+def test_unknown_paths_are_not_found_and_other_methods_are_named(ask: ApiClient) -> None:
     ask("GET", "/nothing", status=404)
     ask("GET", "/jobs/no-id", status=404)
     ask("POST", "/queues/a%20b/pause", status=404)

@@ -49,7 +49,7 @@ def until(is_so: Callable[[], bool]) -> None:
 
 
 def status(port: int, **headers: str) -> int:
-    """What a client with the token gets, on a new connection."""
+    """The response to a client with the token, on a new connection."""
     sent = {"authorization": f"Bearer {TOKEN}", "host": "localhost", **headers}
     return httpx.get(f"http://127.0.0.1:{port}/api/queues", headers=sent, timeout=60, verify=CERTIFICATES).status_code
 
@@ -109,7 +109,7 @@ def test_headers_that_do_not_come_are_not_waited_for(port: int) -> None:
         until(lambda: is_closed(silent) and is_closed(second))
 
 
-def test_what_a_request_says_of_where_it_comes_from_is_believed_of_proxies_only(tmp_path: Path) -> None:
+def test_the_forwarded_address_of_a_request_is_believed_of_proxies_only(tmp_path: Path) -> None:
     port = free_port()
 
     def guess(number: int, origin: str) -> int:

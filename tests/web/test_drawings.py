@@ -37,7 +37,7 @@ def test_the_top_of_a_chart_is_a_round_number(value: float, rounded: float) -> N
 
 
 @given(st.floats(min_value=1e-9, max_value=1e15))
-def test_the_top_of_a_chart_is_never_below_what_it_shows_nor_far_above(value: float) -> None:
+def test_the_top_of_a_chart_is_never_below_its_values_nor_far_above(value: float) -> None:
     assert value <= charts.round_up(value) * 1.000001 <= value * 2.1
 
 
@@ -58,7 +58,7 @@ def test_a_line_has_a_gap_where_nothing_is_known() -> None:
     assert line.attrib["d"].count("L") == 2
 
 
-def test_a_chart_says_in_words_what_it_shows() -> None:
+def test_a_chart_has_its_values_as_text() -> None:
     chart = Chart("Backlog", [0.0, 60.0], 60, [Series("queued", [5.0, 3.0], "queued")])
     assert "queued: at most 5, last 3" in parse(charts.draw(chart)).attrib["aria-label"]
     empty = Chart("Backlog", [0.0], 60, [Series("queued", [None], "queued")])
@@ -207,7 +207,7 @@ def test_of_very_many_attempts_the_latest_are_drawn() -> None:
     assert "waited" not in "".join(root.itertext()), "the first that is drawn is not the first that there was"
 
 
-def test_what_a_job_says_is_text_in_a_drawing() -> None:
+def test_values_of_a_job_are_text_in_a_drawing() -> None:
     attack = "</text><script>alert(1)</script>\x1b\u202e"
     hostile, step = Execution(1, 1, "<b>w</b>", 0.0, 1.0, "retried", attack), Step("step", attack, 0.0, 1.0, attack)
     drawing = str(timeline.draw(Life(0.0, 0.0, 2.0, [hostile], steps=[step])))
@@ -220,7 +220,7 @@ def node(id: str, **more: object) -> Node:
     return Node(id, id, "succeeded", f"/jobs/{id}", **more)  # type: ignore[arg-type]
 
 
-def test_a_node_stands_right_of_what_it_waits_for() -> None:
+def test_a_node_stands_right_of_its_dependencies() -> None:
     nodes = [node("a", main=True), node("b", main=True), node("x"), node("y"), node("z")]
     edges = [Edge("a", "b", "chain"), Edge("x", "a", "waits"), Edge("y", "b", "waits"), Edge("z", "y", "waits")]
     plan = graph.layout(nodes, edges)

@@ -65,7 +65,7 @@ def test_a_time_from_a_form_is_utc_unless_it_says_otherwise() -> None:
     assert filters.arguments({"created_from": "2026-11-16"}) == {"created_from": NOW.replace(hour=0)}
 
 
-def test_what_would_turn_the_text_around_is_spelled_out() -> None:
+def test_characters_that_reverse_text_are_spelled_out() -> None:
     assert formatting.visible("a\u202eb\x1b[0m\x00") == "a\u27e8U+202E\u27e9b\u241b[0m\u2400"
 
 
@@ -74,7 +74,7 @@ def test_a_text_of_megabytes_is_cut_and_says_so() -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[" * 100_000, '{"a": NaN}', ""])
-def test_what_is_no_json_stays_as_it_is(text: str) -> None:
+def test_text_that_is_no_json_stays_as_it_is(text: str) -> None:
     assert formatting.pretty(text) in (text, '{\n  "a": NaN\n}')
 
 
@@ -100,7 +100,7 @@ def test_many_concurrent_readers_compute_once() -> None:
     assert memory.get(Store(), "key", 60.0, lambda: 8) == 8
 
 
-def test_what_is_too_old_is_found_out_again() -> None:
+def test_a_value_that_is_too_old_is_computed_again() -> None:
     memory, store = Cache(), threading.Thread()
     assert memory.get(store, "key", 0.0, lambda: 1) == 1
     assert memory.get(store, "key", 60.0, lambda: 2) == 2

@@ -68,7 +68,7 @@ def test_limits_by_group_are_set_changed_and_removed(ask: ApiClient, api_app: Ap
     assert len(harness_of(api_app).claim(len(jobs), ("billing",))) == 2
 
 
-def test_only_what_differs_is_changed_and_recorded(ask: ApiClient, api_app: App) -> None:
+def test_only_differences_are_changed_and_recorded(ask: ApiClient, api_app: App) -> None:
     api_app.client.limit_queue("billing", max_running=7)
     for group in ("a", " b ", "c"):
         api_app.client.limit_queue("billing", max_running=1, group=group)

@@ -82,7 +82,7 @@ def test_a_page_and_its_live_view_are_of_the_same_target(app: App) -> None:
     asyncio.run(run())
 
 
-def test_what_an_endpoint_answers_live_is_still_json(app: App) -> None:
+def test_the_live_response_of_an_endpoint_is_still_json(app: App) -> None:
     @app.task
     def charge(text: str) -> None: ...
 
@@ -97,7 +97,7 @@ def test_what_an_endpoint_answers_live_is_still_json(app: App) -> None:
     assert json.loads("\n".join(lines))["payload"]["text"] == text
 
 
-def test_what_is_no_address_is_refused(app: App) -> None:
+def test_a_text_that_is_no_address_is_refused(app: App) -> None:
     async def run(page: str, method: str = "GET") -> tuple[int, str]:
         return await Stream(create_app(app, operate=TOKEN)).ask("/live", page, method)
 

@@ -83,7 +83,7 @@ def test_a_page_and_an_answer_are_sent_again_when_something_has_changed(app: App
 
 
 @pytest.mark.long
-def test_what_has_no_live_view_is_refused(url: str) -> None:
+def test_a_page_without_a_live_view_is_refused(url: str) -> None:
     for page, status in {
         "/nothing": 404,
         "/confirm/cancel": 404,

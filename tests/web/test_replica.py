@@ -46,7 +46,7 @@ class Pair:
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Wait until the standby has replayed what the primary has written."""
+        """Wait until the standby has replayed the writes of the primary."""
         with psycopg.connect(self.primary.dsn) as db:
             (written,) = db.execute("select pg_current_wal_flush_lsn()::text").fetchone() or ("",)
         await_true(lambda: self._is_at(written))
@@ -133,7 +133,7 @@ def test_lists_and_figures_come_from_the_standby_and_single_jobs_do_not(pair: Pa
 
 
 def test_every_verb_decides_on_the_primary(pair: Pair) -> None:
-    """A bulk action, and what erases, find the jobs that the standby does not have yet."""
+    """A bulk action and an erasure find the jobs that the standby does not have yet."""
     pair.pause()
     replica = pair.app.client.replica()
     for _ in range(3):

@@ -220,7 +220,7 @@ def test_long_arguments_are_not_edited_but_the_job_runs_again(serve: Callable[..
 
 
 @pytest.mark.parametrize("value", [1, 1.0, True, 2**63 - 1, 0.1, "\u202e\x1b\n\u00fc\U000e0001", {"b": 1, "a": None}])
-def test_what_the_user_leaves_alone_stays_to_the_letter(
+def test_arguments_that_the_user_does_not_change_stay_to_the_letter(
     serve: Callable[..., tuple[App, ApiClient]], value: object
 ) -> None:
     app, ask = serve(keep)

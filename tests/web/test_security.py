@@ -263,7 +263,7 @@ def test_a_sign_in_is_small_and_comes_at_once_or_is_refused(visitor: Visitor, mo
     assert "within 0.05 s" in answer.json()["detail"]
 
 
-def test_what_is_too_large_is_not_read(visitor: Visitor) -> None:
+def test_a_body_that_is_too_large_is_not_read(visitor: Visitor) -> None:
     async def chunks() -> Any:
         for _ in range(5):
             yield b"x" * (LARGEST_BODY // 4)

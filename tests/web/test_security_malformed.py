@@ -25,7 +25,7 @@ def visitor() -> Visitor:
     return Visitor()
 
 
-def test_what_cannot_be_read_is_refused_and_is_no_failure_of_ours(
+def test_a_body_that_cannot_be_read_is_refused_and_is_no_failure_of_the_server(
     visitor: Visitor, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR):

@@ -122,7 +122,7 @@ def test_ended_sessions_are_forgotten_when_they_would_be_over_in_any_case(app: A
     assert store.run(web_sessions.has_ended, "later")
 
 
-def test_what_is_stored_of_a_session_opens_nothing() -> None:
+def test_the_stored_mark_of_a_session_opens_nothing() -> None:
     auth = TokenAuth(operate=TOKEN, clock=lambda: 1000.0)
     value = auth.open_session(Principal("operate", "operate"))
     principal = auth.by_session(value)

@@ -85,7 +85,7 @@ def test_every_view_of_a_full_store_is_a_well_formed_document(documents: dict[st
         assert len(ids) == len(set(ids)), address
 
 
-def test_every_view_of_an_empty_store_says_what_would_be_there(empty: App) -> None:
+def test_every_view_of_an_empty_store_describes_its_content(empty: App) -> None:
     for path in ("/", "/queues", "/jobs", "/targets", "/workers", "/schedules", "/failures", "/audit"):
         page, document = ask(empty, path)
         assert page.status == 200
@@ -187,7 +187,7 @@ def test_all_links_begin_with_the_root(documents: dict[str, Reader]) -> None:
                 assert not value or value.startswith(("/queue", "#")), (address, tag, value)
 
 
-def test_live_pages_are_sent_what_is_inside_of_main(shop: App) -> None:
+def test_live_pages_are_sent_the_content_of_main(shop: App) -> None:
     view = view_of(shop, "/workers")
     workers = dict(PAGES)["/workers"]
     inside, whole = respond(workers, view, {}, only_main=True)[1], respond(workers, view, {})[1]
@@ -199,7 +199,7 @@ def test_live_pages_are_sent_what_is_inside_of_main(shop: App) -> None:
 
 
 @pytest.mark.parametrize("path", ["/workers", "/queues", "/failures", "/schedules", "/audit", "/targets"])
-def test_what_live_pages_are_sent_is_the_same_while_nothing_happens(shop: App, path: str) -> None:
+def test_the_content_sent_to_live_pages_is_the_same_while_nothing_happens(shop: App, path: str) -> None:
     sent = []
     for later in (0, 7):
         view = view_of(shop, path)
@@ -237,14 +237,14 @@ def test_a_search_that_has_not_ended_says_how_far_it_came(shop: App, monkeypatch
     assert "cursor=" in document
 
 
-def test_a_page_names_what_it_has_no_room_for(empty: App) -> None:
+def test_a_page_counts_the_rows_that_it_has_no_room_for(empty: App) -> None:
     facts = WorkerFacts("w:1:a", "w", 1, tuple(f"queue-{n}" for n in range(30)), 4, ("charge",), 30.0, "1")
     empty._store().run(worker_reports.report, new_id(), facts, 0, False, [Count("mail", "succeeded", 12_345_678)])
     assert "and 18 more" in ask(empty, "/workers")[1]
     assert '<strong title="12,345,678">12.3M</strong>' in ask(empty, "/")[1]
 
 
-def test_a_paused_job_at_the_head_of_a_line_is_listed_with_what_to_do(empty: App) -> None:
+def test_a_paused_job_at_the_head_of_a_line_is_listed_with_a_remedy(empty: App) -> None:
     first, second = (empty.tasks["sync_stock"].using(target="x").enqueue() for _ in range(2))
     empty.client.pause(first)
     page = ask(empty, "/targets", "/targets?name=x")[1]
@@ -257,7 +257,7 @@ def test_how_far_a_job_says_that_it_is_stands_in_the_list(shop: App) -> None:
     assert "25 % <bdi>thumbnails" in re.sub(r"\s+", " ", ask(shop, "/jobs", "/jobs?state=running&queue=media")[1])
 
 
-def test_what_is_done_to_all_of_a_group_is_not_done_to_others(empty: App) -> None:
+def test_a_bulk_verb_on_a_group_does_not_apply_to_others(empty: App) -> None:
     for error in ("TimeoutError: 30 s", "TimeoutError: no route to db", "ValueError: 5"):
         empty.tasks["sync_stock"].enqueue()
         (job,) = harness_of(empty).claim(1, queues=("reports",))

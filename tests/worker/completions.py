@@ -130,7 +130,7 @@ class CompletionRunner:
         return [Ended(way, done) for way, done in zip(ways, over(self.app, *jobs), strict=True)]
 
     def written(self, job: Job[Any]) -> list[str]:
-        """What was committed for a job."""
+        """The committed rows of a job."""
         with closing(connect(self.database, self.app)) as connection:
             mark = "%s" if self.database.is_postgres else "?"
             found = connection.execute(f"select word from {self.table} where job = {mark} order by word", (job.id,))

@@ -30,7 +30,7 @@ LEASE = 1.0
 
 
 class Note(NamedTuple):
-    """What a handler has noted."""
+    """A note of a handler."""
 
     what: str
     key: str
@@ -75,7 +75,7 @@ class WorkerProcess:
 
 
 class WorkerProcesses:
-    """A store, an app that enqueues into it, the workers of one test, and what their handlers have noted."""
+    """A store, an app that enqueues into it, the workers of one test, and the notes of their handlers."""
 
     def __init__(self, kind: str, url: str, schema: str, folder: Path) -> None:
         self.kind, self.url, self.schema, self.folder = kind, url, schema, folder
@@ -156,7 +156,7 @@ class WorkerProcesses:
 
 
 def wait_until(condition: Callable[[], T], what: str, seconds: float = TIMEOUT) -> T:
-    """Wait until it is true, and return what it is."""
+    """Wait until the result is true, and return it."""
     give_up, pause = time.monotonic() + seconds, Pause()
     while not (found := condition()):
         if time.monotonic() > give_up:

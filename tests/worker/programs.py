@@ -240,7 +240,7 @@ class Program:
 
 @dataclass
 class Shop:
-    """A directory with an app, and what goes on there."""
+    """A directory with an app, and its programs."""
 
     place: Path
     url: str
@@ -297,7 +297,7 @@ class Shop:
         (self.place / "go").touch()
 
     def notes(self, *words: object) -> list[list[str]]:
-        """What was noted that begins so; the last word is the id of the process."""
+        """The notes that begin so; the last word is the id of the process."""
         file = self.place / "notes"
         lines = [line.split() for line in file.read_text().splitlines()] if file.exists() else []
         given = [str(word) for word in words]
@@ -385,7 +385,7 @@ def gone(*pids: int, within: float = TIMEOUT) -> None:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has used of a core until now; where the system does not tell, nothing."""
+    """The processor time of a process until now; where the system does not tell, nothing."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:

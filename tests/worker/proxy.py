@@ -49,7 +49,7 @@ class Trap:
         assert self.sprung.wait(TIMEOUT), f"no client sent {self.words!r}"
 
     def deliver(self) -> None:
-        """Let the server have what was delayed."""
+        """Send the delayed message to the server."""
         self.go.set()
         assert self.done.wait(TIMEOUT)
 
@@ -130,8 +130,8 @@ class ProxiedConnection:
 
     def __init__(self, proxy: Proxy, client: socket.socket, server: socket.socket) -> None:
         self._proxy, self._client, self._server = proxy, client, server
-        self._names: dict[bytes, bytes] = {}  # what prepared statements say
-        self._earlier = b""  # what was sent in this transaction
+        self._names: dict[bytes, bytes] = {}  # the texts of prepared statements
+        self._earlier = b""  # the statements of this transaction
         self._deaf = False  # the client gets no more answers
         self._ready = threading.Event()
 

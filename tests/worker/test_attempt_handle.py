@@ -124,7 +124,7 @@ def test_progress_that_is_no_number_is_refused_where_it_is_said(memory_app: App,
 
 
 @both_kinds
-def test_what_a_handler_puts_into_its_context_the_next_does_not_see(memory_app: App, kind: str) -> None:
+def test_values_that_a_handler_puts_into_its_context_are_not_seen_by_the_next(memory_app: App, kind: str) -> None:
     who = contextvars.ContextVar("who", default="not set")
 
     def body(attempt: Attempt) -> str:

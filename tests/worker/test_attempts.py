@@ -1,4 +1,4 @@
-"""The outcomes of an attempt: what handlers return and raise, and the states of their jobs."""
+"""The outcomes of an attempt: results and exceptions of handlers, and the states of their jobs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def kind(database: Database) -> str:
     return "async" if database.kind in ("memory", *PG_KINDS[:1]) else "thread"
 
 
-def test_what_handlers_return_is_the_result(app: App) -> None:
+def test_the_value_that_a_handler_returns_is_the_result(app: App) -> None:
     @app.task
     async def greet(name: str) -> str:
         await asyncio.sleep(0)
@@ -181,7 +181,7 @@ def test_results_that_cannot_be_stored_fail_their_jobs_and_not_the_worker(app: A
 
 
 @both_kinds
-def test_a_payload_that_no_longer_fits_fails_with_what_differs(memory_app: App, kind: str) -> None:
+def test_a_payload_that_no_longer_fits_fails_with_the_difference(memory_app: App, kind: str) -> None:
     yesterday = App("sqlite:///:memory:")
 
     @yesterday.task
@@ -283,7 +283,7 @@ def test_an_attempt_can_go_on_with_another_job(app: App) -> None:
             app.client.result(taken.enqueue(), timeout=20)
 
 
-def test_a_worker_claims_only_what_it_knows(app: App) -> None:
+def test_a_worker_claims_only_jobs_of_its_tasks(app: App) -> None:
     elsewhere = App("sqlite:///:memory:")
     foreign = define(elsewhere, "thread", lambda _: None, name="foreign")
     known = define(app, "thread", lambda _: "known", name="known")
@@ -295,7 +295,7 @@ def test_a_worker_claims_only_what_it_knows(app: App) -> None:
         assert app.client.get(unknown).attempt == 0  # type: ignore[union-attr]
 
 
-def test_what_fails_in_a_task_group_is_an_attempt_that_failed(app: App) -> None:
+def test_an_error_in_a_task_group_fails_the_attempt(app: App) -> None:
     """A task group cancels the handler's task on its way, which is none of the worker's business."""
 
     async def wrong() -> None:

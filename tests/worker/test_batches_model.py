@@ -31,14 +31,14 @@ EXAMPLES = 500 if os.environ.get("RELET_HYPOTHESIS") == "thorough" else rounds(4
 
 
 class Plan(Struct, frozen=True):
-    """What the handler does with a job, by attempt; the last action is repeated. `lost`: its first worker was lost."""
+    """The actions of the handler on a job, by attempt; the last is repeated. `lost`: its first worker was lost."""
 
     actions: list[str]
     lost: bool = False
 
 
 class Recorder:
-    """The handler, and what it did: the calls, and by job the outcome that each attempt must have."""
+    """The handler and its records: the calls, and by job the outcome that each attempt must have."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

@@ -99,7 +99,7 @@ def test_a_child_that_dies_is_replaced_and_costs_its_job_an_attempt(child_app: A
 
 
 @pytest.mark.long
-def test_what_handlers_print_does_not_break_the_protocol(child_app: App, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_output_of_handlers_does_not_break_the_protocol(child_app: App, capfd: pytest.CaptureFixture[str]) -> None:
     with working(child_app, concurrency=1):
         for text in ("hello", '{"kind": "Succeeded", "outcome": {}}', "", "\0\n{"[:2]):
             assert result(child_app, "shout", text.replace("\0", "?")) == "", "and there is nothing to read"

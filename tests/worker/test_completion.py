@@ -134,7 +134,7 @@ def test_stages_read_in_one_transaction_work_outside_of_any_and_complete_in_anot
 # Nothing of it
 
 
-def test_what_raises_in_the_transaction_leaves_nothing_of_that_attempt(runner: CompletionRunner) -> None:
+def test_an_exception_in_the_transaction_leaves_nothing_of_that_attempt(runner: CompletionRunner) -> None:
     @runner.app.task
     def follow() -> None: ...
 
@@ -189,7 +189,7 @@ def test_completions_that_are_rolled_back_each_time_spend_the_attempts(runner: C
         assert runner.written(job) == []
 
 
-def test_a_second_transaction_may_complete_what_the_first_did_not(runner: CompletionRunner) -> None:
+def test_a_second_transaction_may_complete_a_job_that_the_first_did_not(runner: CompletionRunner) -> None:
     """As in a loop around a serialization failure."""
 
     async def handler(attempt: Attempt, begin: Begin) -> int:
@@ -219,7 +219,7 @@ def test_a_second_transaction_may_complete_what_the_first_did_not(runner: Comple
     ],
     ids=["snooze", "retry", "fail"],
 )
-def test_what_is_raised_after_a_completion_was_rolled_back_means_what_it_says(
+def test_an_exception_after_a_completion_was_rolled_back_ends_the_attempt_as_usual(
     runner: CompletionRunner, said: Exception, wanted: tuple[State, list[str]], attempt: int
 ) -> None:
     async def handler(attempt: Attempt, begin: Begin) -> None:
@@ -240,10 +240,10 @@ def test_what_is_raised_after_a_completion_was_rolled_back_means_what_it_says(
             assert (found.attempt, runner.written(job)) == (attempt, [])
 
 
-# What comes after a commit
+# After a commit
 
 
-def test_what_is_raised_after_the_commit_is_a_warning_and_the_job_never_runs_again(
+def test_an_exception_after_the_commit_is_a_warning_and_the_job_never_runs_again(
     runner: CompletionRunner, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def handler(attempt: Attempt, begin: Begin) -> None:
@@ -258,7 +258,7 @@ def test_what_is_raised_after_the_commit_is_a_warning_and_the_job_never_runs_aga
     assert lines(caplog, "failed after it was completed: ValueError: too late") == 4
 
 
-def test_what_is_returned_is_not_the_result_if_it_is_another_and_that_is_a_warning(
+def test_another_value_returned_after_a_completion_is_not_the_result_and_is_a_warning(
     runner: CompletionRunner, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def handler(attempt: Attempt, begin: Begin) -> Any:
@@ -288,7 +288,7 @@ def test_a_continuation_that_is_returned_after_another_completion_is_dropped_wit
 
 
 @pytest.mark.long
-def test_what_is_returned_again_or_not_at_all_is_no_warning(
+def test_the_same_value_or_none_returned_after_a_completion_is_no_warning(
     runner: CompletionRunner, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def handler(attempt: Attempt, begin: Begin) -> Any:
@@ -442,7 +442,7 @@ def test_an_error_that_was_swallowed_in_the_transaction_is_none_that_can_be_comm
 
 @pytest.mark.parametrize("how", ["commit", "rollback"])
 def test_a_transaction_of_the_store_is_not_the_handlers_to_end(runner: CompletionRunner, how: str) -> None:
-    """What it wrote before would not be fenced, and what it writes after would be committed by itself."""
+    """Its earlier writes would not be fenced, and its later writes would be committed by themselves."""
 
     async def handler(attempt: Attempt, begin: Begin) -> str:
         if not first(attempt):
@@ -457,7 +457,7 @@ def test_a_transaction_of_the_store_is_not_the_handlers_to_end(runner: Completio
         assert "called commit or rollback inside this transaction block" in (runner.reasons(job)[0] or "")
 
 
-# What cannot be completed
+# Refused completions
 
 
 def test_a_result_that_is_refused_is_an_error_before_anything_is_written(runner: CompletionRunner) -> None:

@@ -126,7 +126,7 @@ def _each(
 
 
 @pytest.mark.long
-def test_what_is_committed_has_completed_the_job(runner: CompletionRunner) -> None:
+def test_a_committed_transaction_has_completed_the_job(runner: CompletionRunner) -> None:
     async def handler(attempt: Attempt, mine: Completing) -> str:
         await mine.write("a")
         await mine.succeed({"a": ["result"]})
@@ -141,7 +141,7 @@ def test_what_is_committed_has_completed_the_job(runner: CompletionRunner) -> No
 
 
 @pytest.mark.long
-def test_what_is_rolled_back_leaves_nothing_and_is_tried_again(runner: CompletionRunner) -> None:
+def test_a_transaction_that_is_rolled_back_leaves_nothing_and_is_tried_again(runner: CompletionRunner) -> None:
     async def handler(attempt: Attempt, mine: Completing) -> str:
         await mine.write(f"attempt {attempt.job.attempt}")
         await mine.succeed("done")
@@ -161,7 +161,7 @@ def test_a_zombie_is_told_in_its_transaction(runner: CompletionRunner) -> None:
     told: list[str] = []
 
     def robbed(attempt: Attempt) -> bool:
-        """By attempts, not by versions: what was taken in advance may have been given back before it ran."""
+        """By attempts, not by versions: a job claimed in advance may have been released before it ran."""
         if attempt.job.attempt == 1:
             reap(runner, attempt)
         return attempt.job.attempt > 1

@@ -162,7 +162,7 @@ def test_a_cancel_that_was_requested_before_the_completion_does_not_undo_it(runn
 
 
 @pytest.mark.parametrize("why", ["cancelled", "timeout"])
-def test_what_was_aborted_completes_no_more(runner: CompletionRunner, why: str) -> None:
+def test_an_attempt_that_was_aborted_completes_no_more(runner: CompletionRunner, why: str) -> None:
     raised: list[str] = []
     started = threading.Semaphore(0)
 
@@ -181,7 +181,7 @@ def test_what_was_aborted_completes_no_more(runner: CompletionRunner, why: str) 
 
 @pytest.mark.parametrize("why", ["cancelled", "timeout"])
 @ON_POSTGRES
-def test_what_is_aborted_in_its_transaction_completes_no_more(runner: CompletionRunner, why: str) -> None:
+def test_an_attempt_that_is_aborted_in_its_transaction_completes_no_more(runner: CompletionRunner, why: str) -> None:
     raised: list[str] = []
     started = threading.Semaphore(0)
 
@@ -228,7 +228,7 @@ def test_a_timeout_that_passes_while_the_completion_is_open_counts_if_that_is_ro
 
 @pytest.mark.long
 @ON_POSTGRES
-def test_after_a_savepoint_took_the_completion_back_a_timeout_ends_what_may_be_written(
+def test_after_a_savepoint_took_the_completion_back_a_timeout_ends_the_writes(
     runner: CompletionRunner,
 ) -> None:
     """The job was settled meanwhile: by the same lease, but not by this transaction."""

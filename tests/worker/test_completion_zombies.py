@@ -14,7 +14,7 @@ from relet import Attempt, Job, LeaseLost, State
 from tests.worker.completions import FENCED, ON_POSTGRES, WAYS, Begin, CompletionRunner, Handler, reap
 from tests.worker.working import TIMEOUT, until, until_state, working
 
-#: What has become of the job when its zombie wants to complete it, and what it is in the end.
+#: The state of the job when its zombie wants to complete it, and its state in the end.
 FATES = {
     "queued": State.QUEUED,
     "running": State.SUCCEEDED,
@@ -169,7 +169,7 @@ def test_nothing_that_a_zombie_writes_is_committed(runner: CompletionRunner, fat
 
 
 @ON_POSTGRES
-def test_a_zombie_that_wrote_before_it_lost_its_lease_loses_what_it_wrote(runner: CompletionRunner) -> None:
+def test_a_zombie_that_wrote_before_it_lost_its_lease_loses_its_writes(runner: CompletionRunner) -> None:
     """The transaction is open while the job goes to another: SQLite has no room for that."""
     robbery = Robbery(runner, "succeeded")
 

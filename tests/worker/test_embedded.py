@@ -324,7 +324,7 @@ def test_without_stop_program_a_sync_block_goes_on_until_its_end(
 
 
 def test_a_fork_does_not_stop_the_worker_of_its_parent(tmp_path: Path) -> None:
-    """As gunicorn with --preload forks: a child inherits what the parent does at its exit."""
+    """As gunicorn with --preload forks: a child inherits the exit functions of the parent."""
     program = f"""
 import os, sys
 from relet import App

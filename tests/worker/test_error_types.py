@@ -54,7 +54,7 @@ def test_an_attempt_and_its_job_have_the_class_of_the_exception(store_url: str, 
 
 @pytest.mark.every_store
 @pytest.mark.usefixtures("no_notifications")  # one could abort the handler before it raises
-def test_a_job_that_is_cancelled_while_it_runs_keeps_the_class_of_what_it_raised(store_url: str, schema: str) -> None:
+def test_a_job_that_is_cancelled_while_it_runs_keeps_the_class_of_its_exception(store_url: str, schema: str) -> None:
     app = App(store_url, schema=schema)
     app.client.migrate()
 

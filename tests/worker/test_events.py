@@ -173,7 +173,7 @@ def test_a_store_that_is_merely_busy_is_not_down(two_databases: Database, two_ap
     assert received == []
 
 
-def test_what_cannot_listen_or_be_listened_to_is_refused(memory_app: App) -> None:
+def test_listeners_and_events_of_the_wrong_type_are_refused(memory_app: App) -> None:
     async def coroutine(event: events.Event) -> None: ...
 
     with pytest.raises(InvalidInput, match="plain function"):

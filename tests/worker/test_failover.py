@@ -73,7 +73,7 @@ def sessions(server: PrivateServer) -> int:
 
 @dataclass
 class Load:
-    """Producers, and what was acknowledged to them: ids, each with the moment of its answer."""
+    """Producers, and the ids acknowledged to them, each with the moment of its answer."""
 
     shop: Shop
     acknowledged: dict[str, float] = field(default_factory=dict)
@@ -112,7 +112,7 @@ def load_on(shop: Shop, producers: int = 3) -> Iterator[Load]:
 
 
 def fail_over(pair: Pair, lose_primary: Callable[[], None], then: Callable[[], None] = lambda: None) -> None:
-    """Lose the primary under load, promote the standby, and look what has become of the jobs."""
+    """Lose the primary under load, promote the standby, and check the jobs."""
     shop = pair.shop
     workers = [shop.start("-c", "4", "--lease", str(LEASE)) for _ in range(2)]
     with load_on(shop) as load:
@@ -219,7 +219,7 @@ def test_a_switchover_by_patroni_under_load_loses_nothing_and_starts_nothing_twi
         assert_they_end_in_good_order(workers)
 
 
-def test_a_worker_reports_what_an_asynchronous_standby_lacked(asynchronous_pair: Pair) -> None:
+def test_a_worker_reports_outcomes_that_an_asynchronous_standby_lacked(asynchronous_pair: Pair) -> None:
     """Claims, ends and jobs are lost in one failover. The worker names each of its attempts that the new primary does
     not know, and the jobs of which it knows run again."""
     pair, shop = asynchronous_pair, asynchronous_pair.shop

@@ -1,4 +1,4 @@
-"""What a worker logs about its jobs, for a person who watches it."""
+"""The log lines of a worker about its jobs, for a person who watches it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_killed_at_any_stage_a_worker_takes_no_job_with_it(processes: WorkerProc
 
 
 @ANY_STORE
-def test_with_a_worker_die_its_child_processes_and_what_they_have_started(processes: WorkerProcesses) -> None:
+def test_with_a_worker_die_its_child_processes_and_the_processes_that_they_started(processes: WorkerProcesses) -> None:
     processes.enqueue(fault_tasks.parent.draft("parent"))
     worker = processes.worker()
     _, _, child, grandchild, _ = processes.wait_for_note("start", "parent")
@@ -88,7 +88,7 @@ def _killed_with_jobs_in_advance(processes: WorkerProcesses) -> tuple[Job[Any], 
 
 
 def _taken_in_advance(processes: WorkerProcesses, worker: WorkerProcess, jobs: list[Job[Any]]) -> list[Job[Any]]:
-    """The worker is stopped first: what is seen then is what the kill will find."""
+    """The worker is stopped first: its state is then that at the kill."""
     if not processes.starts("slow"):
         return []
     worker.signal(signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""Leases and what stands against renewing them: locks on the table, late starts, isolation levels, dead workers."""
+"""Leases and obstacles to their renewal: locks on the table, late starts, isolation levels, dead workers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_renewal_that_skipped_a_locked_row_is_repeated_before_the_next_is_due(
         over(pg_app, job)
 
 
-#: As on a disk that is full for this table: what updates a running job fails, what updates the pulse does not.
+#: As on a disk that is full for this table: updates of a running job fail, those of the pulse do not.
 NO_ROOM = """
     create table {schema}.room (there boolean);
     insert into {schema}.room values (true);
@@ -202,7 +202,7 @@ def test_completing_in_a_transaction_that_a_renewal_would_break_is_refused_at_on
     assert f"this one is {level.name.replace('_', ' ')}" in str(done.error)
 
 
-def test_until_idle_runs_what_a_dead_worker_has_left(two_apps: App) -> None:
+def test_until_idle_runs_jobs_that_a_dead_worker_has_left(two_apps: App) -> None:
     """Also right at the start, when the pulse is old and workers that may live have a grace to renew."""
 
     @two_apps.task

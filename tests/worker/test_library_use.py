@@ -34,7 +34,7 @@ def worker_of(app: App, **options: Any) -> Worker:
 
 
 def add_greet(app: App) -> Callable[[str], Job[str]]:
-    """A task of each colour; what comes back enqueues one of each, and returns the plain one."""
+    """A task of each colour; the result enqueues one of each, and returns the plain one."""
 
     @app.task
     async def greet(name: str) -> str:
@@ -76,7 +76,7 @@ def relet_threads() -> list[str]:
 
 
 @pytest.mark.long
-def test_until_idle_waits_for_what_is_due_however_long_it_takes_to_be_let_go(
+def test_until_idle_waits_for_due_jobs_however_long_their_promotion_takes(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "CHECK_GAP", 0.8)  # as on a machine that has much else to do
@@ -449,7 +449,7 @@ def test_a_worker_runs_in_a_fork_of_a_process_that_had_one(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("unfrozen_heap")
-def test_the_garbage_collector_leaves_out_what_was_there_before_while_a_worker_runs(memory_app: App) -> None:
+def test_the_garbage_collector_leaves_out_older_objects_while_a_worker_runs(memory_app: App) -> None:
     @memory_app.task
     async def count() -> int:
         return gc.get_freeze_count()

@@ -30,7 +30,7 @@ def test_a_queue_at_its_limit_goes_on_with_every_job_that_ends(two_apps: App) ->
 
 @pytest.mark.usefixtures("nothing_is_polled")
 def test_another_worker_goes_on_when_a_job_of_this_one_ends(pg_database: Database) -> None:
-    """Neither knows the task of the other, so that only the other worker can take what waits."""
+    """Neither knows the task of the other, so that only the other worker can claim the job that waits."""
     one, other = (App(pg_database.url, schema=pg_database.schema) for _ in range(2))
     one.client.migrate()
     go_on = threading.Event()

@@ -17,7 +17,7 @@ from tests.worker.working import over, working
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    """What a logger of the user's writes, with a handler that knows of jobs."""
+    """The output of a user's logger, with a handler that knows of jobs."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.addFilter(JobContext())
@@ -90,7 +90,7 @@ def test_a_line_says_whose_job_it_is_and_who_runs_it(memory_app: App, stream: io
     assert line.items() >= {"queue": "mail", "tenant": "acme", "worker": worker.id, "job_id": job.id}.items()
 
 
-def test_what_the_worker_says_of_a_job_is_marked_likewise(memory_app: App, stream: io.StringIO) -> None:
+def test_log_lines_of_the_worker_about_a_job_are_marked_likewise(memory_app: App, stream: io.StringIO) -> None:
     logger = logging.getLogger("relet.worker")
     logger.addHandler(logging.getLogger("users").handlers[-1])
     logger.setLevel("INFO")
@@ -141,7 +141,7 @@ def test_readable_lines_end_with_the_job(memory_app: App, stream: io.StringIO) -
     assert outside.endswith("users.own: hello from afar")
 
 
-def test_what_a_record_has_under_these_names_stays(stream: io.StringIO) -> None:
+def test_values_of_a_record_under_these_names_stay(stream: io.StringIO) -> None:
     logging.getLogger("users").info("mine", extra={"job_id": "other", "task": "else"})
     (line,) = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert (line["job_id"], line["task"]) == ("other", "else")

@@ -123,7 +123,7 @@ def _succeeded_at_once(processes: WorkerProcesses, job: Job[Any], worker: Worker
 
 
 def _keeps_quiet(processes: WorkerProcesses, worker: WorkerProcess) -> None:
-    """It knows that what it settled is settled; and it goes on."""
+    """It knows that its outcomes are settled; and it goes on."""
     (another,) = processes.enqueue(fault_tasks.quick.draft("another"))
     _succeeded_at_once(processes, another, worker)
     assert "lease was lost" not in worker.log

@@ -61,7 +61,7 @@ def test_they_wrap_each_attempt_in_order(memory_app: App, kind: str) -> None:
 
 
 @both_kinds
-def test_what_the_handler_raises_is_raised_at_the_yield(memory_app: App, kind: str) -> None:
+def test_the_exception_of_the_handler_is_raised_at_the_yield(memory_app: App, kind: str) -> None:
     log: list[str] = []
 
     @memory_app.middleware
@@ -162,7 +162,7 @@ def test_async_ones_wrap_async_tasks_among_the_others_and_threads_not_at_all(mem
     assert log == ["first", "second", "third", "handler", "second out", "first", "third", "handler"]
 
 
-def test_what_does_not_yield_is_refused(memory_app: App) -> None:
+def test_a_middleware_that_does_not_yield_is_refused(memory_app: App) -> None:
     def plain(attempt: Attempt) -> None: ...
 
     async def coroutine(attempt: Attempt) -> None: ...

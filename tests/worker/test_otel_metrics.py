@@ -63,7 +63,7 @@ def test_messages_are_counted_where_they_are_sent_and_where_they_are_run(memory_
     assert all(point.attributes["messaging.system"] == "relet" for point in watched.points("relet.attempts"))
 
 
-def test_attempts_are_counted_by_what_came_of_them(memory_app: App, watched: Telemetry) -> None:
+def test_attempts_are_counted_by_outcome(memory_app: App, watched: Telemetry) -> None:
     @memory_app.task(max_attempts=2, backoff=Backoff(base=0, max=0))
     def work(attempt: Attempt, how: str) -> None:
         if how == "snooze" and attempt.version == 1:
@@ -103,7 +103,7 @@ def test_reaps_are_counted_by_who_reaps(memory_app: App, watched: Telemetry) -> 
     assert watched.sums("relet.reaps", "relet.state") == {("queued",): 1}
 
 
-def test_what_a_job_has_waited_for_is_from_when_it_was_due(memory_app: App, watched: Telemetry) -> None:
+def test_the_wait_of_a_job_is_measured_from_its_due_time(memory_app: App, watched: Telemetry) -> None:
     @memory_app.task
     def work() -> None: ...
 
@@ -115,7 +115,7 @@ def test_what_a_job_has_waited_for_is_from_when_it_was_due(memory_app: App, watc
 
 def test_the_guide_names_all_of_them() -> None:
     class Names(NoOpMeter):
-        """Notes what is made."""
+        """Records the instruments that are made."""
 
         def __getattribute__(self, name: str) -> Any:
             if name.startswith("create_"):
@@ -177,7 +177,7 @@ def test_jobs_run_whatever_the_sdk_raises(
 ) -> None:
     watched.tracers.add_span_processor(broken)
     messages = run_some(memory_app, caplog)
-    assert bool(messages) == isinstance(broken, Broken)  # what an exporter raises, the SDK says itself
+    assert bool(messages) == isinstance(broken, Broken)  # the SDK itself logs an exporter's exception
 
 
 @pytest.mark.parametrize("broken", [BrokenPropagator(), OddPropagator()])

@@ -125,7 +125,9 @@ def test_every_retry_hangs_below_the_same_producer(memory_app: App, watched: Tel
     assert (event.name, (event.attributes or {})["exception.message"]) == ("exception", "not yet, 1")
 
 
-def test_what_continues_a_chain_hangs_below_the_attempt_that_continued_it(memory_app: App, watched: Telemetry) -> None:
+def test_the_span_of_a_successor_is_below_the_attempt_that_continued_the_chain(
+    memory_app: App, watched: Telemetry
+) -> None:
     @memory_app.task(queue="second")
     def second() -> str:
         return "end"
@@ -145,7 +147,7 @@ def test_what_continues_a_chain_hangs_below_the_attempt_that_continued_it(memory
     assert (run.attributes or {})["messaging.message.conversation_id"] == job.id
 
 
-def test_what_a_handler_enqueues_hangs_below_it(two_apps: App) -> None:
+def test_the_span_of_a_job_enqueued_by_a_handler_is_below_it(two_apps: App) -> None:
     @two_apps.task(queue="inner")
     def inner() -> None: ...
 
@@ -247,7 +249,7 @@ def test_a_job_from_elsewhere_goes_on_with_the_trace_that_it_carries(memory_app:
     assert [one.parent for one in others] == [None] * 4
 
 
-def test_baggage_arrives_and_what_is_too_much_of_it_stays_behind(memory_app: App, watched: Telemetry) -> None:
+def test_baggage_arrives_and_the_excess_is_left_out(memory_app: App, watched: Telemetry) -> None:
     seen: list[object] = []
     work = define(memory_app, "thread", lambda attempt: seen.append(baggage.get_baggage("customer")))
     with working(memory_app):
@@ -277,7 +279,7 @@ def test_one_attempt_does_not_see_the_span_of_another(memory_app: App, watched: 
 
 
 @each_kind
-def test_a_span_says_what_came_of_the_attempt(memory_app: App, watched: Telemetry, kind: str) -> None:
+def test_a_span_has_the_outcome_of_the_attempt(memory_app: App, watched: Telemetry, kind: str) -> None:
     ends: dict[str, Any] = {
         "failed": Fail("no such account"),
         "snoozed": Snooze(0.0),
@@ -391,7 +393,7 @@ def test_log_records_of_a_handler_have_its_trace(memory_app: App, watched: Telem
 
 
 @pytest.mark.long
-def test_what_the_worker_says_of_a_job_has_its_trace(memory_app: App, caplog: pytest.LogCaptureFixture) -> None:
+def test_log_lines_of_the_worker_about_a_job_have_its_trace(memory_app: App, caplog: pytest.LogCaptureFixture) -> None:
     @memory_app.task(max_attempts=1)
     def work() -> None:
         raise ValueError("no")

@@ -16,7 +16,7 @@ from tests.databases import Database
 from tests.worker.proxy import CLAIM, proxy_to
 from tests.worker.working import blockade, connect, over, prefix, state, take, until, working, writes_held_up
 
-SLOW = 1.3  # seconds that a claim takes: longer than what was taken in advance may wait
+SLOW = 1.3  # seconds that a claim takes: longer than jobs claimed in advance may wait
 
 
 def outcomes(database: Database, app: App) -> list[str]:
@@ -60,7 +60,7 @@ def test_a_claim_that_takes_long_gives_nothing_back(two_databases: Database, two
 
 
 @pytest.mark.long
-def test_what_would_wait_behind_a_long_job_goes_back_and_stays_there(two_apps: App) -> None:
+def test_jobs_that_would_wait_behind_a_long_job_are_released_and_stay_queued(two_apps: App) -> None:
     app = two_apps
     note, block, ran, running, go_on = blockade(app)
     waiting = [note.draft(n) for n in range(5, 10)]
@@ -80,7 +80,7 @@ def test_what_would_wait_behind_a_long_job_goes_back_and_stays_there(two_apps: A
 
 
 @pytest.mark.long
-def test_a_slow_job_in_one_slot_leaves_the_others_what_was_taken_in_advance(
+def test_a_slow_job_in_one_slot_leaves_the_others_the_jobs_claimed_in_advance(
     two_databases: Database, two_apps: App
 ) -> None:
     app = two_apps
@@ -99,7 +99,7 @@ def test_a_slow_job_in_one_slot_leaves_the_others_what_was_taken_in_advance(
 
 
 @pytest.mark.long
-def test_a_hiccup_of_the_store_does_not_hide_what_comes_back_to_its_place(pg_database: Database, pg_app: App) -> None:
+def test_a_short_outage_of_the_store_does_not_hide_released_jobs(pg_database: Database, pg_app: App) -> None:
     app, ran = pg_app, []
 
     @app.task

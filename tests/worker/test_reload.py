@@ -50,7 +50,7 @@ def worker(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def result(app: App) -> object:
-    """What the code in the files answers."""
+    """The answer of the code in the files."""
     task = app.tasks["answer"]
     return app.client.result(task.enqueue(), timeout=TIMEOUT)
 

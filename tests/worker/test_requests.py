@@ -32,7 +32,7 @@ def control(app: App, verb: str, job: Job[Any]) -> None:
 
 
 class Notes:
-    """What handlers tell the test: in memory, or, from other processes, in files."""
+    """Notes of handlers to the test: in memory, or, from other processes, in files."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -135,7 +135,7 @@ def test_a_thread_that_does_not_check_ends_as_asked_when_it_ends(memory_app: App
 
 
 @pytest.mark.parametrize("error", [ValueError, Aborted])
-def test_what_an_aborted_handler_raises_does_not_matter(memory_app: App, error: Callable[[str], BaseException]) -> None:
+def test_the_exception_of_an_aborted_handler_is_ignored(memory_app: App, error: Callable[[str], BaseException]) -> None:
     running = threading.Event()
 
     @memory_app.task
@@ -212,7 +212,7 @@ def test_requests_reach_jobs_that_were_taken_in_advance(app: App) -> None:
 
 
 @pytest.mark.long
-def test_cancelling_what_waits_in_advance_does_not_wait_for_a_slot(two_apps: App) -> None:
+def test_cancelling_a_job_claimed_in_advance_does_not_wait_for_a_slot(two_apps: App) -> None:
     app = two_apps
     running, go_on = threading.Event(), threading.Event()
 

@@ -145,7 +145,7 @@ def test_they_are_closed_after_the_last_handler_has_ended(shared_app: App, notes
     assert lines.index("slow stop") < lines.index("pool stop")
 
 
-def test_a_failure_at_the_start_claims_nothing_and_closes_what_was_made(memory_app: App) -> None:
+def test_a_failure_at_the_start_claims_nothing_and_closes_the_resources_made_so_far(memory_app: App) -> None:
     events: list[str] = []
 
     @memory_app.resource

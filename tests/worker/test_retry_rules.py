@@ -14,7 +14,7 @@ from tests.conftest import PG_KINDS, SERVERS
 from tests.worker import child_tasks
 from tests.worker.working import over, working
 
-#: The worker decides; both kinds of store settle what it says.
+#: The worker decides; both kinds of store settle its outcome.
 pytestmark = pytest.mark.long("postgres")
 
 

@@ -1,4 +1,4 @@
-"""What a settle may meet: a success stays a success, whatever is wrong with the database, until the lease is lost."""
+"""Errors of a settle: a success stays a success, whatever error the database raises, until the lease is lost."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_outcomes_that_wait_for_longer_than_a_lease_are_told_of(
 # connections that hang: open, and silent
 
 
-def test_a_worker_whose_connections_hang_settles_what_it_has_and_goes_on(
+def test_a_worker_whose_connections_hang_settles_its_outcomes_and_goes_on(
     pg_server: Server, tmp_path: Path, schema: str
 ) -> None:
     places = [tmp_path / "hanging", tmp_path / "direct"]

@@ -175,7 +175,7 @@ def test_a_handler_that_has_its_own_row_locked_does_not_hold_up_the_leases_of_ot
             time.sleep(0.02)
         assert len(seen) >= 3, "its neighbour's lease is renewed meanwhile"
         assert state(app, job) is State.RUNNING, "nor has anybody reaped what is locked"
-        never_reap(pg_database, app)  # the lock is gone before the next renewal: that race is not what this is about
+        never_reap(pg_database, app)  # the lock is gone before the next renewal: this test is not about that race
         unlock.set()
         assert app.client.result(job, timeout=20) == "None", "a lock is not a loss: it was not aborted"
         go_on.set()

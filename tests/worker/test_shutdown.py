@@ -27,7 +27,7 @@ DEAF = ("deaf", "deaf_in_thread", "deaf_in_process")
 
 
 def reap_for(shop: Shop, seconds: float) -> None:
-    """What other workers would do meanwhile."""
+    """The verbs of other workers meanwhile."""
     give_up = time.monotonic() + seconds
     while time.monotonic() < give_up:
         harness_of(shop.app).record_pulse()
@@ -67,7 +67,7 @@ def test_one_signal_lets_running_jobs_end_under_their_leases(shop: Shop) -> None
     assert "Traceback" not in shop.logs
 
 
-def test_what_was_taken_in_advance_goes_back_uncounted(shop: Shop) -> None:
+def test_jobs_claimed_in_advance_are_released_uncounted(shop: Shop) -> None:
     worker = shop.start("-c", "1")
     shop.enqueue("quick", number=30)
     shop.over("succeeded")  # now it knows that jobs are quick

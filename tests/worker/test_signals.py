@@ -129,7 +129,7 @@ def test_who_sleeps_outlives_its_worker(two_apps: App) -> None:
 
 @pytest.mark.long
 def test_a_nap_is_over_by_the_clock_though_the_handler_was_busy_since_it_looked(app: App) -> None:
-    """Woken early, it looks up what is kept, works for a while, and by then its time has come."""
+    """Woken early, it reads the stored time, works for a while, and by then its time has come."""
 
     @app.task
     def early(attempt: Attempt) -> int:
@@ -261,7 +261,7 @@ def test_a_signal_at_the_very_moment_of_falling_asleep_wakes(two_apps: App) -> N
     """Hundreds of rounds, each aimed at the gap between the look and the snooze."""
     app, number, took = two_apps, rounds(100, all=300), 0.02
     awake: queue.SimpleQueue[str] = queue.SimpleQueue()
-    runs: Counter[str] = Counter()  # a version would count what was taken in advance and given back, too
+    runs: Counter[str] = Counter()  # a version would also count jobs that were claimed in advance and released
 
     @app.task
     def racer(attempt: Attempt) -> int:
@@ -320,7 +320,7 @@ def test_a_job_that_does_not_exist_or_is_over_gets_no_signal(app: App) -> None:
         app.client.signal(job, "word")
 
 
-# What people do to a sleeper
+# Verbs on a sleeper
 
 
 def test_a_paused_sleeper_that_is_told_runs_when_it_is_resumed(app: App) -> None:
@@ -365,14 +365,14 @@ def test_a_sleeper_is_cancelled_at_once_and_run_early_without_harm(app: App) -> 
         assert app.client.result(waiting) == "hello"
 
 
-def test_a_suspension_says_what_it_is_to_a_handler_that_catches_everything() -> None:
+def test_a_suspension_names_itself_to_a_handler_that_catches_everything() -> None:
     assert not issubclass(Suspended, Exception)
     assert str(Suspended(1.5)) == "suspended for 1.5 s"
 
 
 @pytest.mark.long
 def test_a_suspension_in_a_task_group_is_one(app: App) -> None:
-    """The group wraps what its tasks raise."""
+    """The group wraps the exceptions of its tasks."""
 
     @app.task
     async def grouped(attempt: Attempt) -> str:

@@ -1,4 +1,4 @@
-"""A slot runs async jobs one after another in one task: no handler sees what the one before did to it."""
+"""A slot runs async jobs one after another in one task: no handler sees the changes of the one before."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Seen = list[Any]
 
 
 def one_after_another(app: App, *handlers: Callable[[Seen], Any]) -> Seen:
-    """What the handlers noted, run in one slot one after another; and the tasks that ran them."""
+    """The notes of the handlers, run in one slot one after another; and the tasks that ran them."""
     seen: Seen = []
     handlers = (*[nothing] * WARM, *handlers)
 
@@ -141,7 +141,7 @@ def test_after_an_abort_the_next_has_a_new_task(memory_app: App) -> None:
     assert tasks[0] is not tasks[1]
 
 
-def test_what_outlives_its_handler_still_belongs_to_its_own_job(memory_app: App) -> None:
+def test_a_task_that_outlives_its_handler_still_belongs_to_its_own_job(memory_app: App) -> None:
     left: list[asyncio.Task[Any]] = []
     go_on = asyncio.Event()
 

@@ -104,7 +104,7 @@ def test_a_limit_holds_across_workers(app: App, scope: str) -> None:
     assert crowd.most == 2
 
 
-def test_what_was_taken_in_advance_of_a_queue_goes_back_when_it_is_paused(app: App) -> None:
+def test_jobs_claimed_in_advance_are_released_when_their_queue_is_paused(app: App) -> None:
     note, block, ran, running, go_on = blockade(app)
     quick, waiting = [note.draft(n) for n in range(5)], [note.draft(n) for n in range(10, 15)]
     app.client.enqueue_many([*quick, block.draft(), *waiting])
@@ -119,7 +119,7 @@ def test_what_was_taken_in_advance_of_a_queue_goes_back_when_it_is_paused(app: A
         time.sleep(0.3)
         assert ran == [0, 1, 2, 3, 4], "a paused queue is not claimed from"
         app.client.resume_queue("default")
-        until(lambda: len(ran) == 10)  # not by waiting for each: a claim passes over what is marked at that moment
+        until(lambda: len(ran) == 10)  # not for each: a claim passes over jobs that are marked at that moment
         assert sorted(ran) == [0, 1, 2, 3, 4, 10, 11, 12, 13, 14]
 
 
@@ -157,7 +157,7 @@ def test_a_slot_rests_between_two_jobs_if_told_to(app: App) -> None:
 
 
 @pytest.mark.long
-def test_what_waits_behind_slow_jobs_is_given_back_unrun(two_apps: App) -> None:
+def test_jobs_that_wait_behind_slow_jobs_are_released_unrun(two_apps: App) -> None:
     app, running, go_on = two_apps, threading.Event(), threading.Event()
 
     @app.task
@@ -229,7 +229,7 @@ def test_a_lone_job_is_settled_at_once(memory_app: App) -> None:
 
 
 @pytest.mark.long
-def test_what_comes_back_is_found_soon_although_a_claim_was_held_up_before(
+def test_released_jobs_are_found_soon_although_a_claim_was_delayed_before(
     two_databases: Database, two_apps: App
 ) -> None:
     """A claim that waits for a lock, or for a store that is away, says nothing of how long it takes to look."""
@@ -249,7 +249,7 @@ def test_what_comes_back_is_found_soon_although_a_claim_was_held_up_before(
         job = work.enqueue()
         assert running.wait(20)
         with working(app, lease=30.0):
-            over(app, later.enqueue())  # the second worker has seen what stands behind the job
+            over(app, later.enqueue())  # the second worker has seen the jobs behind this one
             time.sleep(1.2)
             with writes_held_up(two_databases, app):
                 time.sleep(1.2)

@@ -157,7 +157,7 @@ def test_between_two_jobs_of_a_single_slot_it_need_not_wait(two_databases: Datab
     with working(app, concurrency=1) as worker:
         app.client.enqueue_many([backlog.draft() for _ in range(400)])
         until(lambda: app.client.count(state="succeeded", task="backlog") > 0)
-        quarantine_of(worker)._not_before = float("inf")  # what runs takes too long to wait for
+        quarantine_of(worker)._not_before = float("inf")  # the running jobs take too long to wait for
         job = quarantined(two_databases, app, suspect)
         over(app, job)
         assert app.client.count(state="queued", task="backlog") > 0, "there was always something else to do"

@@ -151,7 +151,7 @@ def test_a_thousand_steps_of_one_job(two_apps: App) -> None:
     assert calls == list(range(1000))
 
 
-# What comes back
+# Results
 
 
 class Clerk:
@@ -199,7 +199,7 @@ def test_a_result_has_the_type_of_the_annotation_the_first_time_as_well(app: App
     assert seen == [expected, expected]
 
 
-def test_what_a_step_raises_is_not_kept(app: App) -> None:
+def test_an_exception_of_a_step_is_not_kept(app: App) -> None:
     calls: list[int] = []
 
     def shaky() -> int:
@@ -309,8 +309,8 @@ def test_a_step_whose_answer_was_lost_is_repeated_and_finds_itself(app: App) -> 
     assert list(store.run(completion.steps, job.id).values()) == [Kept("7", 0)]
 
 
-def test_what_was_kept_counts_when_it_is_kept_again(app: App) -> None:
-    """The first writer wins: what a repeated statement brings is dropped."""
+def test_the_first_result_of_a_step_counts_when_it_is_kept_again(app: App) -> None:
+    """The first writer wins: the value of a repeated statement is dropped."""
 
     @app.task
     def work(attempt: Attempt) -> None: ...

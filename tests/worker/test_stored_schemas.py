@@ -114,7 +114,7 @@ def test_jobs_of_a_stored_database_end_while_it_is_migrated_under_running_worker
             command = [sys.executable, "-m", "relet", "migrate", "tests.stored.shop:app"]
             subprocess.run(command, env=upgraded, check=True, timeout=60)
             workers.append(_start(upgraded))
-            _release_what_waits(app, jobs)
+            _release_waiting(app, jobs)
             until(lambda: all(_state(app, id) == job["end"] for id, job in jobs.items()))
             assert client.schedules.get("report") is not None
             assert {entry.who for entry in client.audit().entries} >= {"ada"}
@@ -134,7 +134,7 @@ def _state(app: App, id: str) -> list[Any]:
     return [job.state, job.result]
 
 
-def _release_what_waits(app: App, jobs: dict[str, dict[str, Any]]) -> None:
+def _release_waiting(app: App, jobs: dict[str, dict[str, Any]]) -> None:
     """Do what a person would: send the signal, resume, and cancel the job that has failed."""
     client = app.client
     for job in [client.get(id) for id in jobs]:

@@ -140,7 +140,7 @@ def test_a_process_that_has_grown_too_large_is_replaced_and_nothing_is_lost(shop
 
 
 @pytest.mark.parametrize("options", [("-q", "default=0"), ("-q", "not a name"), ("--tenant", "acme=0")])
-def test_what_would_kill_each_process_at_once_is_refused_by_the_supervisor(
+def test_options_that_would_end_each_process_at_once_are_refused_by_the_supervisor(
     shop: Shop, options: tuple[str, ...]
 ) -> None:
     program = shop.run("worker", "shop:app", "--processes", "2", *options)

@@ -69,7 +69,7 @@ def test_the_timeout_of_one_job_can_be_its_own(memory_app: App) -> None:
         assert memory_app.client.result(patient, timeout=20) == "slept"
 
 
-def test_a_thread_that_does_not_end_keeps_its_slot_and_what_it_returns_is_dropped(two_apps: App) -> None:
+def test_a_thread_that_does_not_end_keeps_its_slot_and_its_result_is_dropped(two_apps: App) -> None:
     app = two_apps
     with set_at_the_end() as go_on:
         ended = []

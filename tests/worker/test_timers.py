@@ -64,7 +64,7 @@ def test_a_cancelled_one_is_not_called(timers: Timers) -> None:
     assert not called
 
 
-def test_what_it_returns_is_when_to_call_it_again(timers: Timers) -> None:
+def test_the_value_that_it_returns_is_the_time_of_the_next_call(timers: Timers) -> None:
     times: list[float] = []
 
     def again() -> float | None:

@@ -46,7 +46,7 @@ def hold(folder: str) -> str:
 
 
 class Release:
-    """The package in a folder, by its version, with what a later release has changed."""
+    """The package in a folder, by its version, with the changes of a later release."""
 
     def __init__(self, folder: Path, version: str, shop: Path) -> None:
         self.folder, self.version, self._shop = folder, version, shop
@@ -74,7 +74,7 @@ class Release:
         path.write_text(path.read_text().replace(old, new))
 
     def run(self, command: str, *arguments: str, code: int = 0) -> str:
-        """What a command says."""
+        """The output of a command."""
         done = subprocess.run(
             self._command(command, *arguments), cwd=self._shop, env=self._env(), capture_output=True, timeout=TIMEOUT
         )

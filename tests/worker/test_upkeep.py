@@ -95,7 +95,7 @@ def test_a_job_that_lost_two_workers_runs_alone(app: App) -> None:
     assert crowd.most > 1, "the others are not held up by that any more"
 
 
-def test_what_waits_for_its_time_is_let_go_behind_a_backlog(memory_app: App) -> None:
+def test_jobs_that_wait_for_their_time_are_promoted_behind_a_backlog(memory_app: App) -> None:
     @memory_app.task
     async def backlog() -> None:
         await asyncio.sleep(0.01)
@@ -111,7 +111,7 @@ def test_what_waits_for_its_time_is_let_go_behind_a_backlog(memory_app: App) -> 
         assert memory_app.client.count(state="queued", task="backlog") > 0
 
 
-def test_pruning_removes_what_has_been_over_for_long_enough(app: App) -> None:
+def test_pruning_removes_jobs_that_ended_long_enough_ago(app: App) -> None:
     @app.task
     def fine() -> None: ...
 
@@ -129,7 +129,7 @@ def test_pruning_removes_what_has_been_over_for_long_enough(app: App) -> None:
         assert state(app, keep) is State.PENDING
 
 
-def test_pruning_leaves_what_is_young(memory_app: App) -> None:
+def test_pruning_leaves_young_jobs(memory_app: App) -> None:
     @memory_app.task
     def fine() -> None: ...
 

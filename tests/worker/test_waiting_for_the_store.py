@@ -68,7 +68,7 @@ def test_a_worker_that_waits_for_a_host_that_does_not_answer_stops_when_told_to(
             shop.close()
 
 
-# What would not pass by itself is refused, in one sentence.
+# An error that would not pass by itself is refused, in one sentence.
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def typed_unprivileged() -> Iterator[CommandLine]:
 
 
 def refusal(typed: CommandLine, place: Path, command: str, *options: str) -> str:
-    """What it says before it exits with 1."""
+    """Its message before it exits with 1."""
     said = typed.refusal(place, command, "shop:app", *options, codes=(1,))
     assert "Traceback" not in (place / "said").read_text()
     return said

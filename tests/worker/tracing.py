@@ -1,4 +1,4 @@
-"""The real SDK, with exporters that keep what they get."""
+"""The real SDK, with exporters that keep spans and metrics."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def _statements(attempt: Attempt, cents: int) -> list[Any]:
 
 
 class Course:
-    """What happens to an attempt on its way: it dies at a point, or dawdles at any."""
+    """The fate of an attempt: it dies at a point, or dawdles at any."""
 
     def __init__(self, attempt: Attempt, dies: str | None) -> None:
         self._attempt, self._dies = attempt, dies

@@ -1,4 +1,4 @@
-"""A worker that runs inside a test, and functions that show what it does."""
+"""A worker that runs inside a test, and functions that show its work."""
 
 from __future__ import annotations
 

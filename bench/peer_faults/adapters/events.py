@@ -1,4 +1,4 @@
-"""What handlers do. Standard library only: it runs in every peer's environment.
+"""The handlers. Standard library only: it runs in every peer's environment.
 
 A handler records its start and its end, or that it was cancelled, in a file that no fault reaches: one write for each
 line. `run` identifies one call of a handler.

@@ -1,4 +1,4 @@
-"""Orders and what is in stock."""
+"""Orders and stock."""
 
 from __future__ import annotations
 

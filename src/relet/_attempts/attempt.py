@@ -99,7 +99,7 @@ class Attempt(Struct, eq=False):
     _dependencies: Sequence[Dependency] = ()
     _resources: Mapping[Any, Any] | None = None  # values by type, if the handler takes any
     _cancelled: bool = False  # the handler has raised CancelledError
-    _error: BaseException | None = None  # what the handler raised, for telemetry
+    _error: BaseException | None = None  # the exception of the handler, for telemetry
     _completion: Completion = NOT_COMPLETED  # in a transaction of the handler
 
     def __repr__(self) -> str:

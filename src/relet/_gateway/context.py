@@ -1,4 +1,4 @@
-"""What the parts of a gateway share, and how it runs flows."""
+"""The values that the parts of a gateway share, and how it runs flows."""
 
 from __future__ import annotations
 

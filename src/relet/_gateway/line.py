@@ -1,4 +1,4 @@
-"""Claims for workers that have the same tasks and queues. It remembers between them what a producer remembers."""
+"""Claims for workers that have the same tasks and queues. Between claims it remembers the same facts as a producer."""
 
 from __future__ import annotations
 

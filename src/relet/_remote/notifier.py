@@ -80,7 +80,7 @@ class RemoteNotifier(SchemaNotifier):
                 stop.wait(ASK_AGAIN)
 
     def _interrupt(self) -> None:
-        """Have the gateway answer what waits, as the worker ends."""
+        """Have the gateway answer outstanding requests, as the worker ends."""
         channel = Channel(self._channel.gateways, INTERRUPT_WITHIN)
         try:
             channel.call("interrupt", wire.InterruptIn(self._session.worker), wire.Nothing)

@@ -66,7 +66,7 @@ NEEDS_DATABASE = (
 
 
 class Session:
-    """What the stores of one worker share: the gateways, and what these have told it."""
+    """The values that the stores of one worker share: the gateways, and their answers."""
 
     def __init__(
         self, gateways: Gateways, worker: str, *, serves_all: bool = True, slots: int = 1, producers: int = 1
@@ -122,7 +122,7 @@ class RemoteStore(Store):
             completion.steps: self._steps, completion.keep: self._keep, completion.signal_of: self._signal_of,
             inspect.dependencies: self._dependencies, inspect.paused_queues: self._paused_queues,
             inspect.queues: self._queues, maintenance.probe: self._probe,
-            # What a gateway does itself.
+            # Flows that a gateway runs itself.
             inspect.queue_names: _nothing(list), inspect.queued_tasks: _nothing(dict),
             maintenance.request_notifications: _nothing(_none), control.declare_limits: _nothing(_none),
             stats.claim_sample: _nothing(_none),
@@ -217,7 +217,7 @@ class RemoteStore(Store):
             busy = StoreBusy(f"{self.where}: the unique key of the next job is locked")
             raise Transient(busy, may_be_committed=False)
         refused = [one for one in answers if one.refused is not None]
-        if refused and len(answers) > 1:  # the settler settles them one by one: what is settled stays so
+        if refused and len(answers) > 1:  # the settler settles them one by one: a settled outcome stays so
             raise RowRejected(f"{self.where}: {refused[0].refused}")
         if refused:
             raise RowRejected(refused[0].refused or "")
@@ -299,7 +299,7 @@ class RemoteStore(Store):
             return None
         return Kept(wire.text(kept.result), kept.left)
 
-    # What needs a database
+    # Flows that need a database
 
     def prepare_to_finish(self, job_id: str) -> None:
         _refuse("attempt.transaction() and attempt.succeed(connection=...) need one")

@@ -1,4 +1,4 @@
-"""What the server behind a connection can do: found by trying, not by its version.
+"""The capabilities of the server behind a connection, found by trying, not by its version.
 
 The first connection of a pool finds out, and the first one after a failover to another host does so again.
 """
@@ -39,7 +39,7 @@ _PARTITIONED = b"create table relet_probe (id uuid primary key) partition by ran
 
 
 class Capabilities(Struct, frozen=True):
-    """What the server can do.
+    """The capabilities of the server.
 
     `notifications`: LISTEN works through this connection. `json_text`: JSON is stored as the text that was sent.
     `clock_margin`: how many seconds the clocks of its nodes may be apart; 0: there is one clock. `cached_sequences`:

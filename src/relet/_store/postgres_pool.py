@@ -142,7 +142,7 @@ class PostgresPool:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the server can do. Connects if no connection was made yet."""
+        """The capabilities of the server. Connects if no connection was made yet."""
         if self._capabilities is None:
             with self.pool.connection():
                 pass

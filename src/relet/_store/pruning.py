@@ -1,4 +1,4 @@
-"""Pruning: deletes jobs that ended long ago, and what belongs to them, in small transactions."""
+"""Pruning: deletes jobs that ended long ago, and their rows in other tables, in small transactions."""
 
 from __future__ import annotations
 

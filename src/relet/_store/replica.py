@@ -119,7 +119,7 @@ class Replica:
         self._set(self._judged(written, found))
 
     def _written(self) -> replication.Written | None:
-        """What the primary has written; None if the primary is away, so that the notes grow old."""
+        """The position of the primary's last write; None if the primary is away, so that the notes grow old."""
         try:
             return self._primary.run_with(ONCE, replication.written)
         except ReletError as error:

@@ -26,7 +26,7 @@ _UNITS = {"secs": "1 second", "days": "1 day"}
 #: connection or machine. The sequence orders jobs of one connection within the same microsecond.
 NEXT_SEQ = "((extract(epoch from clock_timestamp()) * 1000000)::bigint * 4096 + nextval('{schema}.job_seq') % 4096)"
 
-#: The smallest id of a given time: what the function first_id of PostgreSQL returns.
+#: The smallest id of a given time, as the function first_id of PostgreSQL returns it.
 _FIRST_ID = "(lpad(to_hex((extract(epoch from {}) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid"
 
 

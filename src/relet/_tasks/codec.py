@@ -172,7 +172,7 @@ class TaskCodec:
         return _schema(self._codec.arguments.type), _schema(self._codec.result.type)
 
     def encode_result(self, value: object, limit: int = payload.MAX_BYTES) -> str:
-        """The JSON text of what the handler returned. Raises InvalidPayload, also if it does not fit its annotation."""
+        """The JSON text of the return value. Raises InvalidPayload, also if it does not fit its annotation."""
         if value is None and self.may_return_none:
             return "null"
         where = f"the result of {self.task}"

@@ -84,7 +84,7 @@ class Resources:
         return self._ordered(one for one in everything if one not in only_in_children)
 
     def for_child(self, task: TaskCodec) -> list[Resource]:
-        """Those that a child process has to make before it runs this task: all hooks, and what the task takes."""
+        """Those that a child process has to make before it runs this task: all hooks, and the resources of the task."""
         hooks = (one for one in self._declared if one.kind is None)
         return self._ordered([*hooks, *self._needed([task])])
 

@@ -175,7 +175,7 @@ class Task(ConfiguredTask[P, R_co]):
         return self.signature.decode(self.decode(text, f"a payload of {self.name}"))
 
     def encode_result(self, value: object) -> str:
-        """The text to store for what the function returned."""
+        """The text to store for the function's return value."""
         text = self.signature.encode_result(value, self.app.payload_limit)
         is_plain = self.codec is None and not text.startswith(PREFIX)  # the usual case, without a call
         return text if is_plain else self.encode(text)

@@ -1,4 +1,4 @@
-"""The history of a run as a whole: what the database recorded, and the events of all processes."""
+"""The history of a run as a whole: the records of the database, and the events of all processes."""
 
 from __future__ import annotations
 

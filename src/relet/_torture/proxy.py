@@ -147,7 +147,7 @@ class Proxy:
 class _Connection:
     def __init__(self, proxy: Proxy, client: Streams, server: Streams) -> None:
         self._proxy, self._client, self._server = proxy, client, server
-        self.fate = ""  # what happens to the next message
+        self.fate = ""  # the fate of the next message
 
     async def run(self) -> None:
         up = asyncio.ensure_future(self._pass(self._client[0], self._server[1], self._on_request))

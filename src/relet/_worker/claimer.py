@@ -1,4 +1,4 @@
-"""What a producer of a worker and a line of a gateway have in common: they know queues, and claim from them.
+"""The common part of a worker's producer and a gateway's line: they know queues, and claim from them.
 
 A claim takes one statement. Only if the flags of the queues, as they were last read, have suspects or limits, it takes
 more. Names of queues and flags are read now and then, because during a backlog that is seldom needed.
@@ -29,7 +29,7 @@ REAP_EVERY = 0.1  # seconds between two claims that reap because a queue is at i
 
 
 class Runs(Protocol):
-    """What runs flows: the store of a worker or of a gateway, each with its way to retry."""
+    """The runner of flows: the store of a worker or of a gateway, each with its way to retry."""
 
     def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R: ...
 

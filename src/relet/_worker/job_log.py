@@ -51,7 +51,7 @@ class JobLog:
         if not log.isEnabledFor(level):
             return
         head, _, traceback = outcome.error.partition("\n\n")
-        what = (job.task, job.id, job.attempt, job.policy.max_attempts, _what_next(state, delay), one_line(head))
+        what = (job.task, job.id, job.attempt, job.policy.max_attempts, _next_step(state, delay), one_line(head))
         text = "%s %s failed (attempt %d of %d, %s): %s"
         record = log.makeRecord(log.name, level, __file__, 0, text, what, None, "failed", execution.log_fields)
         record.exc_text = _printable_lines(traceback)  # formatters print it below the message
@@ -73,7 +73,7 @@ def _printable_lines(text: str) -> str | None:
     return "\n".join([printable(line) for line in text.splitlines()]) or None
 
 
-def _what_next(state: State, delay: float | None) -> str:
+def _next_step(state: State, delay: float | None) -> str:
     if state is State.FAILED:
         return "no retry"
     if state is State.PENDING and delay is not None:

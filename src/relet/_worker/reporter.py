@@ -1,4 +1,4 @@
-"""The reporter: stores every few seconds that the worker is alive, how busy it is, and what it has counted.
+"""The reporter: stores every few seconds that the worker is alive, how busy it is, and its counts.
 
 It runs in a separate thread. No attempt waits for it.
 """

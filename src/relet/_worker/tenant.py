@@ -27,7 +27,7 @@ _once = RetryFor(0.0)
 
 
 class Owner(Protocol):
-    """What a tenant needs of all tenants of its worker."""
+    """The values of the worker that its tenants share."""
 
     @property
     def may_sleep(self) -> bool: ...
@@ -98,7 +98,7 @@ class Tenant:
         return state is None or not is_same or now >= self._ask_at
 
     def answer(self, ahead: WorkAhead, now: float) -> None:
-        """What the store has answered."""
+        """Take the answer of the store."""
         self._ask_at = now + CHECK_FILES_EVERY
         due = [one for one in (ahead.next_due, ahead.next_tick) if one is not None]
         self._due_at = now + min(due, default=math.inf)

@@ -35,7 +35,7 @@ MORE = f"%d more attempts have ended here that the database has lost, {FAILOVER}
 
 
 class UndoneAttempts:
-    """What one worker reports at one store."""
+    """Reports the attempts of one worker that one store has undone."""
 
     def __init__(self, context: WorkerContext, store: ReconnectingStore) -> None:
         self._context, self._store = context, store

@@ -190,7 +190,9 @@ def actions_and_scripts() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("name", "script"), list(actions_and_scripts()))
-def test_an_action_asks_first_and_does_what_it_says(name: str, script: bool, shop: Shop, opens: Opens) -> None:
+def test_an_action_asks_first_and_has_the_effect_that_its_confirmation_names(
+    name: str, script: bool, shop: Shop, opens: Opens
+) -> None:
     action, tab = ACTIONS[name], opens(shop.base, script=script)
     tab.go(action.at.format(**{name: job.id for name, job in shop.jobs.items()}))
     before = shop.done()
@@ -232,7 +234,7 @@ def test_the_selected_are_resumed_and_no_others(script: bool, shop: Shop, opens:
 
 @pytest.mark.long
 @pytest.mark.parametrize("script", [True, False])
-def test_a_job_is_enqueued_from_a_form_that_says_what_is_wrong(script: bool, shop: Shop, opens: Opens) -> None:
+def test_a_job_is_enqueued_from_a_form_that_names_errors(script: bool, shop: Shop, opens: Opens) -> None:
     tab = opens(shop.base, script=script)
     tab.go("/jobs")
     box = ask(tab, "Enqueue a job")
@@ -257,7 +259,7 @@ def test_a_job_is_enqueued_from_a_form_that_says_what_is_wrong(script: bool, sho
 
 
 @pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.long)])
-def test_a_failed_job_is_run_again_from_a_form_that_says_what_is_wrong(script: bool, shop: Shop, opens: Opens) -> None:
+def test_a_failed_job_is_run_again_from_a_form_that_names_errors(script: bool, shop: Shop, opens: Opens) -> None:
     tab, old = opens(shop.base, script=script), shop.jobs["failed"]
     tab.go(f"/jobs/{old.id}")
     box = ask(tab, "Run again")
@@ -306,7 +308,7 @@ def _group_limits(shop: Shop) -> dict[str, int]:
 
 
 @pytest.mark.long
-def test_an_old_confirmation_says_what_has_become_of_it(shop: Shop, opens: Opens) -> None:
+def test_an_old_confirmation_names_the_new_state_of_the_job(shop: Shop, opens: Opens) -> None:
     tab = opens(shop.base)
     tab.go(f"/confirm/cancel?job={shop.jobs['queued'].id}&back=/queues")
     shop.client.complete(shop.jobs["queued"])

@@ -112,7 +112,7 @@ def test_a_confirmation_takes_the_focus_and_gives_it_back(shop: App, operator: T
     assert button.evaluate("(one) => one === document.activeElement")
 
 
-def test_an_open_page_shows_what_changes_without_a_reload(counter: tuple[App, str], opens: Opens) -> None:
+def test_an_open_page_shows_changes_without_a_reload(counter: tuple[App, str], opens: Opens) -> None:
     app, base = counter
     job = app.tasks["charge"].enqueue("acct-7", 500)
     tab = opens(base)
@@ -168,9 +168,7 @@ def test_nothing_is_replaced_while_the_user_types(counter: tuple[App, str], open
 
 
 @pytest.mark.long
-def test_what_is_focused_open_or_chosen_stays_so_when_the_page_is_renewed(
-    counter: tuple[App, str], opens: Opens
-) -> None:
+def test_focus_open_details_and_selection_stay_when_the_page_is_renewed(counter: tuple[App, str], opens: Opens) -> None:
     app, base = counter
     jobs = sorted((app.tasks["refund"].enqueue("acct-7", f"A-{n}") for n in range(3)), key=lambda job: job.id)
     tab = opens(base)

@@ -87,7 +87,7 @@ def test_a_page_of_another_site_changes_and_learns_nothing_in_the_same_browser(
     tab.go("/queues")
     reader = opens(base, READ_TOKEN)
     reader.go("/")
-    csrf = reader.page.locator("[name=csrf]").first.get_attribute("value")  # what an attacker may know: its own
+    csrf = reader.page.locator("[name=csrf]").first.get_attribute("value")  # an attacker may know its own
     trap = Trap()
     with browser.served(trap) as address:
         there = f"http://{host}:{urlsplit(address).port}"

@@ -51,7 +51,7 @@ def test_axe_finds_nothing_serious_in_the_sign_in(shop_base: str, opens: Opens) 
 
 
 @pytest.mark.long
-def test_axe_finds_nothing_serious_in_what_opens_on_a_page(shop: App, operator: Tab) -> None:
+def test_axe_finds_nothing_serious_in_dialogs(shop: App, operator: Tab) -> None:
     tab = operator
     tab.go(EVERYTHING["failed job"][0](shop.client))
     tab.page.keyboard.press("?")

@@ -190,7 +190,7 @@ def pooler(pooled: bool, ours: list[int], others: list[int | None]) -> list[Find
 
 
 def capabilities(found: Capabilities, advisory_locks: bool, statements: str) -> list[Finding]:
-    """What the server can do, and which variant of the schema the store has."""
+    """The capabilities of the server, and which variant of the schema the store has."""
     clocks = f"clocks up to {found.clock_margin:g} s apart" if found.clock_margin else "one clock"
     facts = [
         f"notifications {_yes(found.notifications)}",

@@ -270,7 +270,7 @@ def partitions(quoted: str) -> Flow[list[Finding]]:
 
 
 def privileges(quoted: str) -> Flow[list[Finding]]:
-    """What the role of this connection may do."""
+    """The rights of the role of this connection."""
     (facts,) = yield read("doctor/server")
     found = yield read("doctor/privileges")
     having = [Privilege(*row) for row in found]

@@ -13,7 +13,7 @@ MAX_AUDITED = 5000  # actions that one transaction reads
 
 
 def erase_jobs(jobs: Sequence[Job[Any]]) -> Flow[int]:
-    """Delete jobs, whatever their state, with the copies of their results, their keys and what was recorded of them."""
+    """Delete jobs, whatever their state, with the copies of their results, their keys and their records."""
     yield BEGIN
     done = 0
     for job in sorted(jobs, key=lambda job: job.id):

@@ -1,4 +1,4 @@
-"""Why leases are lost: the state of their jobs shows it. And what the database itself has lost."""
+"""Why leases are lost: the state of their jobs shows it. And the changes that the database itself has lost."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ def _read_and_lock(dependencies: list[DependencyKey]) -> Flow[_View]:
 
 
 def _decide(dependencies: list[DependencyKey], view: _View, plan: _Plan) -> _Decisions:
-    """What to do about each dependency. One that a lock keeps from being decided is nudged again."""
+    """The decision about each dependency. One that a lock keeps from being decided is nudged again."""
     decisions = _Decisions()
     for job, chain in dependencies:
         end = view.ends.get(chain, "deleted")

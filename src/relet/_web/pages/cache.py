@@ -51,7 +51,7 @@ _cache = Cache()
 
 def shared(view: PageContext, key: object, step: float, find: Callable[[], T]) -> T:
     """Data of a chart with steps of this length, computed once for all users."""
-    key = view.client._reads_replica, key  # what the primary has shown must not be replaced by something older
+    key = view.client._reads_replica, key  # the state on the primary must not be replaced by an older one
     found: T = _cache.get(view.client._store, key, step * FRESH, find)
     return found
 

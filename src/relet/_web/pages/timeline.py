@@ -120,7 +120,7 @@ def draw(life: Life) -> Markup:
     life = replace(life, runs=life.runs[hidden:], steps=life.steps[-MAX_STEPS:])
     scale = scale_of(life)
     rows = sorted([*_runs(life, scale), *_steps(life, scale)], key=lambda row: row.start)
-    lanes = [_waiting(life, scale, hidden), *rows, *_what_is_next(life, scale)]
+    lanes = [_waiting(life, scale, hidden), *rows, *_next_state(life, scale)]
     height = HEAD + sum(lane.height for lane in lanes) + FOOT
     parts = [_hatch(), *_gaps(scale, height, life), *_moments(life, scale, height)]
     y = HEAD
@@ -210,7 +210,7 @@ def _attempt(run: Execution, now: float, scale: Scale) -> list[Markup]:
     return parts
 
 
-def _what_is_next(life: Life, scale: Scale) -> list[_Lane]:
+def _next_state(life: Life, scale: Scale) -> list[_Lane]:
     if life.next_due is None or not life.runs:
         return []
     since, to = life.runs[-1].ended or life.now, life.next_due
