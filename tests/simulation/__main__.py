@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import sys
@@ -83,7 +84,19 @@ def _results(seeds: range, processes: int) -> Iterator[Result]:
 
 def _simulate_all(seeds: range) -> list[Result]:
     logging.disable(logging.CRITICAL)
-    return [_simulate(seed) for seed in seeds]
+    with without_collector():
+        return [_simulate(seed) for seed in seeds]
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Collect garbage once, in the end: a few simulations leave little."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.collect()
 
 
 def _simulate(seed: int, plan: list[Fault] | None = None) -> Result:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import cache
 from typing import Any, TypeVar
 
+from relet._core.job import Lease, Succeeded
 from relet._store.flows import settle
 from relet._store.fragments import Dialect
 from relet._store.query import Flow, Notify, Traits
@@ -30,6 +31,8 @@ class Database:
         self.server = Process("server", 2)
         self.is_down_until = 0.0
         self.notifications_lost_until = 0.0
+        self.may_have_changed = True  # since the owner of the simulation last read it
+        self.rejected: set[Lease] = set()  # whose successes it rejects for good
         self.subscriptions: list[tuple[Process, frozenset[str], Callable[[], None]]] = []
 
     def install(self) -> None:
@@ -66,51 +69,70 @@ class SQLiteDatabase(Database):
     real: SQLiteStore
 
     def __init__(self, kernel: Kernel) -> None:
-        super().__init__(kernel, SQLiteStore(None))
+        self._recording = _recording(os.getpid())
+        super().__init__(kernel, self._recording.store)
 
     def install(self) -> None:
-        _template().backup(self.real._open_writer())
-        self.real._checked = True
-        for connection in self._connections():
-            connection.create_function("torture_now", 0, lambda: self.kernel.now)
-
-    def _connections(self) -> list[Any]:
-        """All that write."""
-        with self.real._handler_pool.connection() as raw:
-            return [self.real._writer, raw]
+        self._recording.empty()
+        self._recording.now = lambda: self.kernel.now
 
     def select(self, query: str) -> list[Any]:
-        writer = self.real._writer
-        assert writer is not None
-        return writer.execute(query).fetchall()
+        return self._recording.writer.execute(query).fetchall()
 
     def close(self) -> None:
-        """A store in memory keeps its writer, and the writer the function above, which has the whole simulation."""
-        super().close()
-        self.real._open_writer().close()
+        """The store stays open for the next simulation, and must not keep this one."""
+        self.real.clock = None
+        self._recording.now = float
+
+
+class _Recording:
+    """A store with triggers that record. All simulations of a process use it one after the other, because each new
+    connection has to prepare a hundred statements."""
+
+    def __init__(self) -> None:
+        self.store = SQLiteStore(None)
+        self.now: Callable[[], float] = float
+        self.store.migrate()
+        self.store._checked = True
+        self.writer = self.store._open_writer()
+        self._tables = [name for (name,) in self.writer.execute(TABLES)]
+        self._first_rows = {name: self.writer.execute(f"select * from {name}").fetchall() for name in self._tables}
+        for statement in sqlite_statements("relet_", "torture_now()"):
+            self.writer.execute(statement)
+        with self.store._handler_pool.connection() as raw:
+            for connection in (self.writer, raw):
+                connection.create_function("torture_now", 0, lambda: self.now())
+
+    def empty(self) -> None:
+        """Make every table as it was after the migrations. The triggers record the deletes: their table comes last."""
+        self.writer.execute("begin")
+        for table in (*self._tables, "relet_torture_ledger", "relet_torture_records", "sqlite_sequence"):
+            self.writer.execute(f"delete from {table}")
+        for table, rows in self._first_rows.items():
+            if rows:
+                marks = ", ".join("?" * len(rows[0]))
+                self.writer.executemany(f"insert into {table} values ({marks})", rows)
+        self.writer.execute("commit")
+
+
+TABLES = "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'"
 
 
 @cache
-def _template() -> sqlite3.Connection:
-    """A database with all tables, and triggers that record."""
-    store, template = SQLiteStore(None), sqlite3.connect(":memory:")
-    store.migrate()
-    writer = store._open_writer()
-    for statement in sqlite_statements("relet_", "torture_now()"):
-        writer.execute(statement)
-    writer.backup(template)
-    store.close()
-    return template
+def _recording(pid: int) -> _Recording:
+    """That of a process."""
+    return _Recording()
 
 
 class Link:
     """The connection of one process. `fates`: what happens to its next transactions, `fates_of_outcomes` to the next
-    that settle; `cut_until`: none passes; `rejects`: how many of its next successes the database rejects."""
+    that settle; `cut_until`: none passes; `rejects`: for each of its next successes that the database rejects, whether
+    it rejects it for good."""
 
     def __init__(self) -> None:
         self.fates: list[str] = []
         self.fates_of_outcomes: list[str] = []
-        self.rejects = 0
+        self.rejects: list[bool] = []
         self.cut_until = 0.0
         self.delay = 0.0
 
@@ -163,12 +185,28 @@ class SimStore(Store):
         fate = self._travel(settles=flow in SETTLES)
         if fate == "late":
             self._run_late(make, traits, failures)
-        if self._link.rejects and flow is settle.settle_succeeded:
-            self._link.rejects -= 1
-            raise RowRejected("simulated: the database rejects it")
-        answer = self._run(make, traits, failures)
+        if flow in SETTLES:
+            self._reject(flow, make.args[0])  # type: ignore[attr-defined]
+        answer = self._run_and_note(make, traits, failures)
         self._return(fate)
         return answer
+
+    def _reject(self, flow: object, outcomes: Sequence[Any]) -> None:
+        """Raise an error if the database rejects one of these successes."""
+        is_plain, rejected = flow is settle.settle_succeeded, self._database.rejected
+        leases = outcomes if is_plain else [lease for lease, outcome in outcomes if isinstance(outcome, Succeeded)]
+        if is_plain and self._link.rejects:
+            if not self._link.rejects.pop(0):
+                raise RowRejected("simulated: the database rejects it once")
+            rejected.add(leases[0])
+        if not rejected.isdisjoint(leases):
+            raise RowRejected("simulated: the database rejects it")
+
+    def _run_and_note(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
+        try:
+            return self._run(make, traits, failures)
+        finally:
+            self._database.may_have_changed = True
 
     def _run(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
         return self._database.real.run_once(make, traits, failures)
@@ -181,7 +219,7 @@ class SimStore(Store):
         def run() -> None:
             database.kernel.sleep(database.kernel.random.random() * LATE)
             with suppress(Transient, StoreError):
-                late._run(make, traits, failures)
+                late._run_and_note(make, traits, failures)
 
         database.kernel.spawn(database.server, "late", run)
         database.kernel.sleep(database.kernel.random.random() * 0.05)
@@ -213,6 +251,7 @@ class SimStore(Store):
         if max(self._database.is_down_until, self._link.cut_until) > kernel.now:
             raise StoreUnavailable("simulated: lost on the way")
         kernel.note(f"transaction {self._process.name}")
+        self._database.may_have_changed = True
         with self._database.real.begin() as transaction:
             yield transaction
 

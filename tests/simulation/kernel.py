@@ -75,16 +75,16 @@ class Kernel:
         self._ready: list[tuple[SimThread, int]] = []
         self._sleeping: list[tuple[float, int, SimThread, int]] = []
         self._numbers = itertools.count()
-        self._trace = hashlib.blake2b(digest_size=8)
+        self._trace: list[str] = []
         self.switches = 0
 
     @property
     def trace(self) -> str:
         """A digest of all choices: the same seed gives the same one."""
-        return self._trace.hexdigest()
+        return hashlib.blake2b("".join(self._trace).encode(), digest_size=8).hexdigest()
 
     def note(self, text: str) -> None:
-        self._trace.update(f"{self.now:.6f} {text}\n".encode())
+        self._trace.append(f"{self.now:.6f} {text}\n")
 
     def spawn(self, process: Process, name: str, work: Callable[[], object]) -> SimThread:
         thread = self.thread(process, name, work)
@@ -134,12 +134,12 @@ class Kernel:
 
     def run(self, until: Callable[[], bool], longest: float) -> bool:
         """Let threads take turns until a condition holds, which is asked when time passes. False: it took too long."""
-        give_up = self.now + longest
+        give_up, ready, choose = self.now + longest, self._ready, self.random.randrange
         while True:
-            while self._ready:
-                index = self.random.randrange(len(self._ready))
-                self._ready[index], self._ready[-1] = self._ready[-1], self._ready[index]
-                thread, ticket = self._ready.pop()
+            while ready:
+                index = choose(len(ready))
+                ready[index], ready[-1] = ready[-1], ready[index]
+                thread, ticket = ready.pop()
                 if ticket == thread.ticket:
                     self._resume(thread)
             if until():

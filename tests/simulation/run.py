@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
+from bisect import bisect
 from typing import Any
 
 from msgspec import Struct, structs
@@ -12,7 +14,7 @@ from relet._client.client import Client
 from relet._torture.check import check
 from relet._torture.facts import BY_OPERATOR, WAITS_FOR_SIGNALS
 from relet._torture.jobs import Jobs, Violation
-from relet._torture.load import Loaded, Record, record_of
+from relet._torture.load import Event, Loaded, Record, record_of
 from relet._torture.plan import Fault
 from relet._torture.settings import Settings as TortureSettings
 from relet._worker.context import Settings, WorkerContext
@@ -88,7 +90,9 @@ class Simulation:
         self.seed, self.plan = seed, plan
         self.kernel = Kernel(seed)
         self.events = Events(self.kernel)
-        self.app = make_app(self.kernel, self.events, announces=bool(seed % 2), limits=seed % 3 > 0)
+        self.app = make_app(
+            self.kernel, self.events, announces=bool(seed % 2), limits=seed % 3 > 0, partly=seed % 4 == 1
+        )  # fmt: skip
         self.base = BASE if schema is None else time.time()
         self.offsets = [(-1.0, 0.0)]  # of the clock of the database, and since when
         self.database: Database = (
@@ -120,9 +124,15 @@ class Simulation:
                 self.kernel.close()
                 self.database.close()
         settings = TortureSettings("", "sqlite:", "relet", "", self.seed, SECONDS, LEASE)
-        loaded = Loaded(settings, self.base, records, self.events.by_name, ledger, len(self.offsets) > 1)
+        loaded = Loaded(
+            settings, self.base, records, self.events.by_name, ledger,
+            clock_was_moved=len(self.offsets) > 1, is_virtual=True,
+        )  # fmt: skip
         lost = sum(one.table == "attempts" and one.after["outcome"] == "lost" for one in records)
         crashes = [Violation("crash", "", error) for error in self.kernel.errors]
+        for lease in self.database.rejected:
+            about = {"job": lease.id, "token": lease.token}
+            self.events.by_name["rejected"].append(Event(0.0, "database", 0, "rejected", about))
         return Result(
             self.seed, self.kernel.trace, len({one.job for one in records}), len(self.plan), lost,
             self.kernel.switches, crashes + check(Jobs(loaded)),
@@ -138,7 +148,7 @@ class Simulation:
     def _with_moment(self, record: Record) -> Record:
         """Adds the virtual time, and the time by the clock of the database."""
         moment = self.database.moment_of(record.at)
-        offset = next(offset for since, offset in reversed(self.offsets) if since <= moment)
+        offset = self.offsets[bisect(self.offsets, (moment, math.inf)) - 1][1]
         return structs.replace(record, at=self.base + moment + offset, moment=moment)
 
     def _ledger(self) -> dict[str, list[int]]:
@@ -148,8 +158,9 @@ class Simulation:
         return ledger
 
     def _is_idle(self) -> bool:
-        if not self.is_enqueued or self.kernel.now < SECONDS:
+        if not self.is_enqueued or self.kernel.now < SECONDS or not self.database.may_have_changed:
             return False
+        self.database.may_have_changed = False
         states = "'pending', 'queued', 'running', 'paused'"
         ((number,),) = self.database.select(f"select count(*) from relet_jobs where state in ({states})")
         return bool(number == 0)
@@ -159,6 +170,7 @@ class Simulation:
     def _start_worker(self, number: int) -> Process:
         self._pids += 1
         process = Process(f"worker{number}", self._pids)
+        self.events.write("started", process=process.pid, program=process.name)
         system = SimSystem(self.kernel, process, self.base)
         store = self.database.store(process, self.links[number])
         worker = f"sim:{process.pid}:{number}"
@@ -298,11 +310,12 @@ class Simulation:
                 self.offsets.append((now, self.offsets[-1][1] + (fault.size - 0.5) * 8 * LEASE))
                 self._note(fault, 0.0)
             case "reject":
-                link.rejects += 1
+                link.rejects.append(fault.size < 0.5)
                 self._note(fault, 0.0)
             case "late outcome":
                 link.fates_of_outcomes.append("late")
-                link.rejects += fault.size < 0.5  # of the repeat: the late one must find that the job has ended
+                if fault.size < 0.7:  # the repeat is rejected: the late one must find that the attempt has ended
+                    link.rejects.append(fault.size < 0.4)
                 self._note(fault, 0.0, disturbed=process)
             case _ if fault.size < CLIENT_SHARE and self.database.can_be_late(fault.kind):
                 self.client_link.fates.append(fault.kind)

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 from relet import App, Attempt, Backoff, Draft, Fail, Retry, Snooze
-from relet._torture.facts import LONGEST_BACKOFF, MAX_RUNNING, MAX_RUNNING_PER_GROUP, RATES, REPLACED, WINDOW, WINDOWED
+from relet._torture.facts import (
+    LONGEST_BACKOFF,
+    MAX_RUNNING,
+    MAX_RUNNING_OF_GROUP,
+    MAX_RUNNING_PER_GROUP,
+    RATES,
+    REPLACED,
+    WINDOW,
+    WINDOWED,
+)
 from relet.events import Ended, Failed, Retried, Succeeded
 from relet.types import FailedJob
 from tests.simulation.events import Events
@@ -17,19 +27,39 @@ LEASE = 2.0
 SOON = Backoff(base=0.05, max=LONGEST_BACKOFF)
 
 
-def make_app(kernel: Kernel, events: Events, *, announces: bool, limits: bool) -> App:
+class World:
+    """The simulation in which handlers run."""
+
+    kernel: Kernel
+    events: Events
+
+    def pause(self, seconds: float) -> None:
+        self.kernel.sleep(self.kernel.random.random() * seconds)
+
+
+def make_app(kernel: Kernel, events: Events, *, announces: bool, limits: bool, partly: bool) -> App:
+    """`limits`: some queues have limits; `partly`: in one of them, some groups have none."""
+    app, world = _app(announces, limits, partly)
+    world.kernel, world.events = kernel, events
+    return app
+
+
+@cache
+def _app(announces: bool, limits: bool, partly: bool) -> tuple[App, World]:
     """The same tasks, by name, as the checker of torture knows."""
+    world = World()
+    pause = world.pause
     app = App("sqlite:///:memory:", defaults={"backoff": SOON, "max_attempts": 5})
 
     @app.middleware
     def record(attempt: Attempt) -> Iterator[None]:
-        events.write("start", **about(attempt))
+        world.events.write("start", **about(attempt))
         try:
             yield
         except BaseException as error:
-            events.write("end", error=type(error).__name__, **about(attempt))
+            world.events.write("end", error=type(error).__name__, **about(attempt))
             raise
-        events.write("end", error=None, **about(attempt))
+        world.events.write("end", error=None, **about(attempt))
 
     def about(attempt: Attempt) -> dict[str, Any]:
         return {
@@ -37,14 +67,11 @@ def make_app(kernel: Kernel, events: Events, *, announces: bool, limits: bool) -
         }  # fmt: skip
 
     def announce(event: Ended) -> None:
-        events.write("announced", job=event.job_id, version=event.version, outcome=type(event).__name__.lower())
+        world.events.write("announced", job=event.job_id, version=event.version, outcome=type(event).__name__.lower())
 
     if announces:  # without listeners, a worker stores successes in another way
         for kind in (Succeeded, Retried, Failed):
             app.on(kind)(announce)
-
-    def pause(seconds: float) -> None:
-        kernel.sleep(kernel.random.random() * seconds)
 
     @app.task
     def quick(attempt: Attempt) -> int:
@@ -58,10 +85,10 @@ def make_app(kernel: Kernel, events: Events, *, announces: bool, limits: bool) -
 
     @app.task
     def long(attempt: Attempt) -> int:
-        for _ in range(int(kernel.random.random() * 9)):
+        for _ in range(int(world.kernel.random.random() * 9)):
             pause(0.5 * LEASE)
-            if attempt.deadline > kernel.now:
-                events.write("check", **about(attempt))
+            if attempt.deadline > world.kernel.now:
+                world.events.write("check", **about(attempt))
         return attempt.version
 
     @app.task
@@ -118,10 +145,10 @@ def make_app(kernel: Kernel, events: Events, *, announces: bool, limits: bool) -
 
     @app.task
     def stepwise(attempt: Attempt) -> int:
-        first = attempt.step("first", kernel.random.random)
+        first = attempt.step("first", world.kernel.random.random)
         attempt.sleep("nap", 0.2)
         pause(0.1)
-        assert attempt.step("first", kernel.random.random) == first
+        assert attempt.step("first", world.kernel.random.random) == first
         return attempt.version
 
     @app.task
@@ -140,7 +167,9 @@ def make_app(kernel: Kernel, events: Events, *, announces: bool, limits: bool) -
 
     if limits:
         add_limited_tasks(app, pause)
-    return app
+    if limits and partly:
+        add_task_of_some_limited_groups(app, pause)
+    return app, world
 
 
 def add_limited_tasks(app: App, pause: Callable[[float], None]) -> None:
@@ -164,10 +193,21 @@ def add_limited_tasks(app: App, pause: Callable[[float], None]) -> None:
         return attempt.version
 
 
+def add_task_of_some_limited_groups(app: App, pause: Callable[[float], None]) -> None:
+    @app.limit(max_running=MAX_RUNNING_OF_GROUP["partly", "narrow"], group="narrow")
+    @app.task(queue="partly")
+    def partly(attempt: Attempt) -> int:
+        pause(0.1)
+        return attempt.version
+
+
+GROUPS = ("narrow", "wide0", "wide1", "wide2")  # of the queue `partly`, where the first has a limit
+
 #: The kinds of drafts, as often as they are made.
 KINDS = (
     "quick", "quick", "medium", "medium", "long", "flaky", "snoozing", "hopeless", "pay", "pay", "targeted", "targeted",
-    "limited", "limited", "grouped", "grouped", "rated", "unique", "first_link", "dependent", "stepwise", "signalled",
+    "limited", "limited", "grouped", "grouped", "partly", "rated", "unique", "first_link", "dependent", "stepwise",
+    "signalled",
 )  # fmt: skip
 
 
@@ -184,6 +224,8 @@ class Mix:
             return [task.using(target=f"t{self._random.randrange(3)}", on_failure="continue").draft()]
         if kind == "grouped":
             return [task.using(group=f"g{self._random.randrange(3)}").draft()]
+        if kind == "partly":
+            return [task.using(group=self._random.choice(GROUPS)).draft() for _ in range(3)]
         if kind == "unique":
             number = self._random.randrange(3)
             return self._random.choice([

@@ -317,6 +317,10 @@ def without_follow_up(recorder: Recorder) -> None:
 
 def rescued_late(recorder: Recorder, seconds: float = 2.5) -> None:
     recorder.event("started", process=13, program="worker0")
+    lose_late(recorder, seconds)
+
+
+def lose_late(recorder: Recorder, seconds: float) -> None:
     for number in range(100):
         job = f"x{number}"
         recorder.enqueue(job)
@@ -443,6 +447,25 @@ def claimed_out_of_order(recorder: Recorder) -> None:
     recorder.run("x")
 
 
+def start_a_worker(recorder: Recorder) -> None:
+    recorder.event("started", process=13, program="worker1")
+
+
+def left_by_a_free_worker(recorder: Recorder, **columns: Any) -> None:
+    start_a_worker(recorder)
+    recorder.enqueue("x", **columns)
+    recorder.now += 30.0
+    recorder.run("x")
+
+
+def failed_and_succeeded(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.claim("x")
+    about = {"version": 1, "worker": WORKER, "outcome": "failed", "expires_at": 2.0}
+    recorder.record("x", "attempts", "insert", {}, about)
+    recorder.succeed("x")
+
+
 def never_ended(recorder: Recorder) -> None:
     recorder.enqueue("x")
 
@@ -464,6 +487,7 @@ def never_ended(recorder: Recorder) -> None:
         (exit_long_after_its_signal, "Z"), (two_successors, "T"), (checked_after_its_lease, "S"),
         (renewed_for_a_dead_worker, "AA"), (announced_and_lost, "BB"), (cancelled_by_a_refused_call, "CC"),
         (fired_twice, "DD"), (failed_without_an_error, "EE"), (claimed_out_of_order, "FF"),
+        (left_by_a_free_worker, "GG"), (failed_and_succeeded, "HH"),
     ],
 )  # fmt: skip
 def test_each_invariant_finds_its_violation(history: Callable[[Recorder], None], letter: str) -> None:
@@ -539,6 +563,68 @@ def test_late_reaping_counts_if_the_pauses_between_faults_were_long_enough_in_to
     disturb(recorder, *(number * 2.5 for number in range(2000)))
     rescued_late(recorder, 40.0)
     assert "U" in found(recorder)
+
+
+def test_a_process_that_has_exited_could_not_reap() -> None:
+    for exits, letters in ((True, set[str]()), (False, {"U"})):
+        recorder = Recorder()
+        start_a_worker(recorder)
+        if exits:
+            recorder.now = 0.5
+            recorder.event("exit", process=13, code=-15)
+        recorder.now = 1.0
+        lose_late(recorder, 2.5)
+        assert found(recorder) & {"U"} == letters
+
+
+def test_a_job_that_its_limit_keeps_may_wait() -> None:
+    recorder = Recorder()
+    for number in range(3):
+        recorder.enqueue(f"r{number}", queue="limited")
+        recorder.claim(f"r{number}", OTHER, expires_at=100.0)
+    left_by_a_free_worker(recorder, queue="limited")
+    assert "GG" not in found(recorder)
+
+
+def test_a_job_may_wait_while_its_queue_is_paused() -> None:
+    recorder = Recorder()
+    recorder.event("queue paused", queue="targets")
+    left_by_a_free_worker(recorder, queue="targets")
+    assert "GG" not in found(recorder)
+
+
+def test_a_job_may_wait_beside_workers_that_faults_disturb() -> None:
+    recorder = Recorder()
+    disturb(recorder, *range(60))
+    left_by_a_free_worker(recorder)
+    assert "GG" not in found(recorder)
+
+
+def test_a_job_may_wait_beside_a_worker_that_claims_others() -> None:
+    recorder = Recorder()
+    start_a_worker(recorder)
+    recorder.enqueue("x")
+    for number in range(30):
+        recorder.enqueue(f"y{number}")
+        recorder.claim(f"y{number}", HEALTHY)
+        recorder.succeed(f"y{number}")
+        recorder.now += 1.0
+    assert "GG" not in found(recorder)
+
+
+def test_a_job_may_wait_while_one_that_has_lost_a_worker_is_live() -> None:
+    recorder = Recorder()
+    recorder.enqueue("suspect", losses=1)
+    left_by_a_free_worker(recorder)
+    assert "GG" not in found(recorder)
+
+
+def test_an_attempt_fails_if_the_database_rejected_what_it_returned() -> None:
+    for token, letters in (("token 1", set[str]()), ("another", {"EE"})):
+        recorder = Recorder()
+        failed_without_an_error(recorder)
+        recorder.event("rejected", job="x", token=token)
+        assert found(recorder) & {"EE"} == letters
 
 
 def lock_the_row(recorder: Recorder, began: float, seconds: float) -> None:

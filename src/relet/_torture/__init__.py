@@ -17,5 +17,6 @@ load       the history as a whole, read after the run
 jobs       the history by job, and which faults explain a lost lease
 check      the invariants of jobs
 recovery   the invariants of recovery: attempts, backoff, rates, processes
+waiting    the invariant of jobs that wait beside a free worker
 run        a whole run
 """

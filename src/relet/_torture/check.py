@@ -1,6 +1,6 @@
 """The invariants of jobs: each is a function of the history that yields violations, and takes linear time.
 
-The letters are those of docs/proof.md. `claim_order` and `recovery` have the others.
+The letters are those of docs/proof.md. `claim_order`, `recovery` and `waiting` have the others.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, pairwise, product
-from typing import Any
 
 from .._core.machine import TRANSITIONS
 from . import facts
 from .claim_order import claims_follow_the_order
-from .jobs import CLOCK, ENDED, OVER, STATEMENT, Invariant, Jobs, Violation, claims
+from .jobs import CLOCK, ENDED, OVER, STATEMENT, Invariant, Jobs, LimitKey, Violation, allowed, claims, limit_keys
 from .load import Event, Record
 from .recovery import MORE_CHECKS
+from .waiting import WAITING_CHECKS
 
 
 def nothing_is_lost(jobs: Jobs) -> Iterator[Violation]:
@@ -199,8 +199,8 @@ def times_are_kept(jobs: Jobs) -> Iterator[Violation]:
 
 def limits_are_kept(jobs: Jobs) -> Iterator[Violation]:
     """N: no more jobs of a queue, of a group or at a target run at once than allowed."""
-    running: dict[str, tuple[tuple[str, ...], ...]] = {}
-    counts: Counter[tuple[str, ...]] = Counter()
+    running: dict[str, tuple[LimitKey, ...]] = {}
+    counts: Counter[LimitKey] = Counter()
     for one in jobs.loaded.records:
         if one.table != "jobs":
             continue
@@ -208,34 +208,13 @@ def limits_are_kept(jobs: Jobs) -> Iterator[Violation]:
         if was and not now:
             counts.subtract(running.pop(one.job, ()))
         elif now and not was:
-            keys = _keys(one.after)
+            keys = limit_keys(one.after)
             running[one.job] = keys
             counts.update(keys)
             for key in keys:
-                allowed = _allowed(key)
-                if allowed is not None and counts[key] > allowed:
-                    yield Violation(
-                        "N", one.job, f"{counts[key]} run at once of {key}, {allowed} may, record {one.seq}"
-                    )
-
-
-def _keys(row: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
-    keys: list[tuple[str, ...]] = [("queue", row["queue"])]
-    if row["group_key"]:
-        keys.append(("group", row["queue"], row["group_key"]))
-    if row["target"]:
-        keys.append(("target", row["target"]))
-    return tuple(keys)
-
-
-def _allowed(key: tuple[str, ...]) -> int | None:
-    match key:
-        case ("queue", queue):
-            return facts.MAX_RUNNING.get(queue)
-        case ("group", queue, _):
-            return facts.MAX_RUNNING_PER_GROUP.get(queue)
-        case _:
-            return 1
+                limit = allowed(key)
+                if limit is not None and counts[key] > limit:
+                    yield Violation("N", one.job, f"{counts[key]} run at once of {key}, {limit} may, record {one.seq}")
 
 
 def targets_are_in_order(jobs: Jobs) -> Iterator[Violation]:
@@ -335,7 +314,7 @@ CHECKS: tuple[Invariant, ...] = (
     only_the_owner_settles, handlers_follow_claims, attempts_have_leases, jobs_have_followers, times_are_kept,
     limits_are_kept, targets_are_in_order, operators_are_obeyed, keys_are_unique,
     refused_calls_do_nothing, ticks_fire_once, claims_follow_the_order, everything_ends,
-    *MORE_CHECKS,
+    *MORE_CHECKS, *WAITING_CHECKS,
 )  # fmt: skip
 
 

@@ -6,8 +6,10 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -26,8 +28,21 @@ ENDED = (*OVER, "failed")
 MOMENT = 0.5  # seconds
 RESCUED_WITHIN = 2.0  # seconds after the expiry of a lease
 RESCUED_AMID_FAULTS = 15.0  # seconds without faults, in total, since the expiry of a lease
+AFTER_OUTAGE = 5.0  # seconds until the workers have reconnected, renewed, and reap again
 EXIT_WITHIN = JOIN_TIMEOUT + SIGN_OFF_WITHIN  # seconds after the attempts of a worker have ended
 Interval = tuple[float, float]
+LimitKey = tuple[str, ...]  # what a limit counts: a queue, a group of a queue, or a target
+
+
+class _Life(NamedTuple):
+    """A process of a worker: when it could work, and when it had ended."""
+
+    ready: float
+    death: float
+    pid: int
+
+
+_ready = itemgetter(0)
 
 
 class Violation(Struct, frozen=True):
@@ -98,11 +113,7 @@ class Jobs:
         for event in loaded.events["rows locked"]:
             for id in event.fields["jobs"]:
                 self._locked[id].append((event.at, event.at + event.fields["seconds"]))
-        self._workers = [
-            (event.fields["process"], event.at + RECOVERY, self._death(event.fields["process"], event.at))
-            for event in loaded.events["started"]
-            if event.fields["program"].startswith(facts.WORKERS)
-        ]  # process, when it could work, when it was killed
+        self._lives = self._find_lives()
 
     def _was_refused(self, start: Event) -> bool:
         """Whether the worker refused the start after its middlewares: the lease might have expired."""
@@ -128,9 +139,24 @@ class Jobs:
         seconds: float = record.after["expires_at"] - record.at
         return self.local(record) + seconds
 
-    def _death(self, pid: int, since: float) -> float:
-        """When a process was killed."""
-        return min((begin for begin, end in self._stopped[pid] if math.isinf(end) and begin > since), default=math.inf)
+    def _find_lives(self) -> dict[str, list[_Life]]:
+        """By the program of a worker: its processes, one after the other."""
+        exits, lives = defaultdict[int, list[float]](list), defaultdict[str, list[_Life]](list)
+        for event in self.loaded.events["exit"]:
+            exits[event.fields["process"]].append(event.at)
+        for event in self.loaded.events["started"]:
+            pid, program = event.fields["process"], event.fields["program"]
+            if program.startswith(facts.WORKERS):
+                killed = [begin for begin, end in self._stopped[pid] if math.isinf(end)]
+                ends = [at for at in (*killed, *exits[pid]) if at > event.at]
+                lives[program].append(_Life(event.at + RECOVERY, min(ends, default=math.inf), pid))
+        return lives
+
+    def _lives_within(self, since: float, until: float) -> Iterator[_Life]:
+        """The worker processes that could work at some moment of this time."""
+        for lives in self._lives.values():
+            first = max(bisect_right(lives, since, key=_ready) - 1, 0)
+            yield from (one for one in lives[first : bisect_right(lives, until, key=_ready)] if one.death >= since)
 
     def could_not_run(self, worker: str, moment: float) -> bool:
         """Whether the worker was dead, stopped or without a connection then, and had been for a while. What a worker
@@ -189,17 +215,41 @@ class Jobs:
         total."""
         effects = (self._struck, self._disturbed, self._stopped, self._signalled)
         for_all = self._for_all.within(since, until)
-        for pid, ready, death in self._workers:
-            if ready > until or death < since:
-                continue
-            begin = max(since, ready)
-            faults = [one for by_pid in effects for one in by_pid[pid].within(begin, until)]
+        for life in self._lives_within(since, until):
+            begin, end = max(since, life.ready), min(until, life.death)
+            faults = [one for by_pid in effects for one in by_pid[life.pid].within(begin, end)]
             faults += for_all
-            if _has_gap(faults, begin, until, RESCUED_WITHIN):
+            if _has_gap(faults, begin, end, RESCUED_WITHIN):
                 return True
-            if _free(faults, begin, min(until, death)) > RESCUED_AMID_FAULTS:
+            if _free(faults, begin, end) > RESCUED_AMID_FAULTS:
                 return True
         return False
+
+    def was_undisturbed(self, pid: int, since: float, until: float, seconds: float) -> bool:
+        """Whether no fault struck a process for so many seconds in a row."""
+        effects = (self._struck, self._disturbed, self._stopped, self._signalled)
+        faults = [one for by_pid in effects for one in by_pid[pid].within(since, until)]
+        return _has_gap([*faults, *self._for_all.within(since, until)], since, until, seconds)
+
+    def has_locks(self, job: str) -> bool:
+        """Whether another program locked the row of a job at any time."""
+        return bool(self._locked[job])
+
+    @cached_property
+    def rescues(self) -> list[float]:
+        """For each lost attempt, in order: seconds from the expiry of its lease until it was reaped. Without those that
+        expired during a fault that struck all workers, or just after one, and without late ones that no worker could
+        have reaped in time, because each was killed or disturbed again and again."""
+        found = []
+        for key, attempt in self.attempts.items():
+            if attempt.after["outcome"] == "lost" and (leases := self.leases.get(key)):
+                since, until = self.expiry(leases[-1]), self.local(attempt)
+                late = attempt.at - leases[-1].after["expires_at"]
+                if self.had_outage(since - AFTER_OUTAGE, until):
+                    continue
+                if late <= RESCUED_WITHIN or self.could_reap(since, until):
+                    found.append(late)
+        return sorted(found)
 
     def has_just_recovered(self, start: Event) -> bool:
         """Whether its worker was stopped between the check of the lease and the record of the start."""
@@ -246,6 +296,27 @@ def _free(faults: list[Interval], since: float, until: float) -> float:
         seconds += max(min(begin, until) - free, 0.0)
         free = max(free, end + RECOVERY)
     return seconds + max(until - free, 0.0)
+
+
+def limit_keys(row: dict[str, Any]) -> tuple[LimitKey, ...]:
+    """All by which a limit may count this job."""
+    keys: list[LimitKey] = [("queue", row["queue"])]
+    if row["group_key"]:
+        keys.append(("group", row["queue"], row["group_key"]))
+    if row["target"]:
+        keys.append(("target", row["target"]))
+    return tuple(keys)
+
+
+def allowed(key: LimitKey) -> int | None:
+    """How many jobs may run at once."""
+    match key:
+        case ("queue", queue):
+            return facts.MAX_RUNNING.get(queue)
+        case ("group", queue, group):
+            return facts.MAX_RUNNING_OF_GROUP.get((queue, group), facts.MAX_RUNNING_PER_GROUP.get(queue))
+        case _:
+            return 1
 
 
 def claims(records: list[Record]) -> Iterator[Record]:

@@ -52,6 +52,7 @@ class Loaded(Struct):
     events: dict[str, list[Event]]  # by their names, each list in the order of time
     ledger: dict[str, list[int]] = field(default_factory=dict)
     clock_was_moved: bool = False  # that of the database
+    is_virtual: bool = False  # only faults delay a statement
 
     def faults_of(self, field: str) -> dict[int, list[tuple[float, float]]]:
         """By process: from when to when a fault had an effect on it. `field`: which effect, as faults record it."""

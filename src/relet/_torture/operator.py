@@ -56,16 +56,21 @@ class Operator:
     def _resume_queues(self) -> None:
         for queue in QUEUES:
             with contextlib.suppress(StoreError):
-                self._clients[None].resume_queue(queue)
+                self._resume_queue(queue)
 
     def _stop(self, *_: int | FrameType | None) -> None:
         self.is_stopping = True
 
     def _pause_queue(self) -> None:
         queue = self._random.choice(QUEUES[1:])
+        self._history.write("queue paused", queue=queue)
         self._clients[None].pause_queue(queue)
         time.sleep(self._random.random() * 0.3)
+        self._resume_queue(queue)
+
+    def _resume_queue(self, queue: str) -> None:
         self._clients[None].resume_queue(queue)
+        self._history.write("queue resumed", queue=queue)
 
     def _act(self, verb: str) -> None:
         task = WAITS_FOR_SIGNALS if verb == "signal" else None

@@ -140,5 +140,5 @@ class Processes:
                     "RELET_GATEWAY_TOKEN": TOKEN,
                 },
             )  # fmt: skip
-        self._history.write("started", process=process.pid, program=program.name)
+        self._history.write("started", process=process.pid, program=program.name, is_remote=program.is_remote)
         return process

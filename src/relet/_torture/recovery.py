@@ -12,25 +12,6 @@ from .jobs import RESCUED_WITHIN, STATEMENT, Invariant, Jobs, Violation, claims
 
 ENOUGH = 100  # lost attempts, for a percentile that means something
 COULD_NOT_START = 1  # an exit code
-AFTER_OUTAGE = 5.0  # seconds until the workers have reconnected, renewed, and reap again
-
-
-def rescues(jobs: Jobs) -> list[float]:
-    """For each lost attempt: seconds from the expiry of its lease until it was reaped. Without those that expired
-    during a fault that struck all workers, or just after one, and without late ones that no worker could have reaped in
-    time, because each was killed or disturbed again and again."""
-    found = []
-    for (id, version), attempt in jobs.attempts.items():
-        leases = jobs.leases.get((id, version))
-        if attempt.after["outcome"] == "lost" and leases:
-            expires = leases[-1].after["expires_at"]
-            since = jobs.expiry(leases[-1])
-            until, late = jobs.local(attempt), attempt.at - expires
-            if late > RESCUED_WITHIN and not jobs.could_reap(since, until):
-                continue
-            if not jobs.had_outage(since - AFTER_OUTAGE, until):
-                found.append(late)
-    return sorted(found)
 
 
 def percentiles(values: list[float]) -> tuple[float, float]:
@@ -42,7 +23,7 @@ def percentiles(values: list[float]) -> tuple[float, float]:
 
 def jobs_are_rescued_in_time(jobs: Jobs) -> Iterator[Violation]:
     """U: 99 of 100 attempts whose worker is lost are reaped within two seconds after their leases have expired."""
-    found = rescues(jobs)  # a tenant has too few: its only worker must start again before it can reap
+    found = jobs.rescues  # a tenant has too few: its only worker must start again before it can reap
     late = percentiles(found)[1]
     if len(found) >= ENOUGH and late > RESCUED_WITHIN:
         yield Violation("U", "", f"the 99th percentile of {len(found)} lost attempts was reaped {late:.3f} s late")
@@ -150,15 +131,29 @@ def announced_outcomes_are_stored(jobs: Jobs) -> Iterator[Violation]:
 
 
 def handlers_decide(jobs: Jobs) -> Iterator[Violation]:
-    """EE: an attempt is stored as failed, or as one to retry, only if its handler raised an error."""
+    """EE: an attempt is stored as failed, or as one to retry, only if its handler raised an error, or if the database
+    rejected what it returned."""
+    rejected = {(event.fields["job"], event.fields["token"]) for event in jobs.loaded.events["rejected"]}
     for (id, version), attempt in jobs.attempts.items():
         end = jobs.ends.get((id, version))
+        if any((id, lease.after["token"]) in rejected for lease in jobs.leases.get((id, version), ())):
+            continue
         if attempt.after["outcome"] in ("failed", "retried") and end is not None and end.fields["error"] is None:
             yield Violation("EE", id, f"version {version} is {attempt.after['outcome']}, and its handler returned")
+
+
+def attempts_end_once(jobs: Jobs) -> Iterator[Violation]:
+    """HH: an attempt that is stored as failed, lost or given back is not stored as a success, too."""
+    for id in jobs.records:
+        last = jobs.final(id)
+        attempt = jobs.attempts.get((id, last.get("version", 0)))
+        is_completed = last.get("result") == facts.BY_OPERATOR
+        if last.get("state") == "succeeded" and attempt is not None and not is_completed:
+            yield Violation("HH", id, f"it succeeded, and its last attempt is {attempt.after['outcome']}")
 
 
 MORE_CHECKS: tuple[Invariant, ...] = (
     jobs_are_rescued_in_time, attempts_are_counted, backoff_is_bounded, leases_are_whole, rates_are_kept,
     processes_end_by_signals, leases_are_renewed_by_their_workers, announced_outcomes_are_stored,
-    handlers_decide,
+    handlers_decide, attempts_end_once,
 )  # fmt: skip

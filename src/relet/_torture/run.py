@@ -27,7 +27,7 @@ from .plan import Fault, make_plan, minimum
 from .processes import Processes, Program, gateway_programs, worker_program
 from .proxy import Proxies
 from .record import connected, install
-from .recovery import percentiles, rescues
+from .recovery import percentiles
 from .settings import Settings, can_serve
 
 PRODUCERS = 2
@@ -226,7 +226,7 @@ def _report(settings: Settings, stores: list[Jobs], violations: list[Violation],
         jobs=len(states),
         attempts=sum(attempts),
         lost=outcomes["lost"],
-        rescued_in=percentiles(rescues(stores[0])),
+        rescued_in=percentiles(stores[0].rescues),
         faults=dict(Counter(event.fields["kind"] for event in events["fault"])),
         missed=len(events["fault missed"]),
         states=dict(Counter(states.values())),
