@@ -1,4 +1,4 @@
-"""Run the simulation, or torture, against each mutant: python -m tests.mutants [NAME ...]"""
+"""Run the simulation, torture, or tests against each mutant: python -m tests.mutants [NAME ...]"""
 
 from __future__ import annotations
 
@@ -24,10 +24,16 @@ SIMULATE = ("-m", "tests.simulation", "--stop", "--quick", "--seeds")
 #: simulated.
 IN_LOCKSTEP = {"limit-counted-without-a-lock", "cursor-never-looks-back"}
 BY_TORTURE = {"outcome-dropped-at-shutdown"}
+#: Those that break no invariant, because polling repairs what they break within its time. The named tests kill them.
+BY_TESTS = {
+    "enqueue-notifies-no-sleeper": "tests/store/test_wake_ups.py",
+    "jobs-left-behind-wake-no-other": "tests/worker/test_idle.py",
+    "no-room-keeps-the-notification": "tests/store/test_wake_ups.py",
+}
 
 
 class Verdict(Struct, frozen=True):
-    """Whether a mutant was killed, in how many seeds and seconds, and which invariants it broke."""
+    """Whether a mutant was killed, in how many seeds and seconds, and which invariants it broke, or which test."""
 
     name: str
     is_killed: bool
@@ -55,10 +61,12 @@ def main() -> int:
 
 
 def judge(name: str, seeds: int) -> Verdict:
-    """Apply a patch to a copy of the package, and run it until an invariant is broken."""
+    """Apply a patch to a copy of the package, and run it until an invariant is broken, or a test fails."""
     words = (*SIMULATE, str(seeds), *(["--postgres"] if name in IN_LOCKSTEP else []))
     if name in BY_TORTURE:
         words = ("-m", "relet", "torture", "--seconds", "60", "--seed", "1")
+    if name in BY_TESTS:
+        words = ("-m", "pytest", "-q", "-x", BY_TESTS[name])
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(REPOSITORY / "src", Path(folder, "src"), ignore=shutil.ignore_patterns("__pycache__"))
         subprocess.run(["git", "apply", str(PATCHES / f"{name}.patch")], cwd=folder, check=True)
@@ -70,7 +78,10 @@ def judge(name: str, seeds: int) -> Verdict:
     ran = re.search(r"(\d+) seeds in", done.stdout)
     broken = re.search(r"[1-9]\d* seeds broke an invariant (.*)|([1-9]\d*) violations", done.stdout)
     found = (broken[1] or _letters(done.stdout)) if broken else (done.stderr.strip().splitlines() or [""])[-1][:60]
-    is_killed = broken is not None and done.returncode != 0
+    failed = re.search(r"^FAILED \S+::(\w+)", done.stdout, re.MULTILINE)
+    if failed is not None:
+        found = failed[1]
+    is_killed = (broken or failed) is not None and done.returncode != 0
     return Verdict(name, is_killed, int(ran[1]) if ran else 0, time.monotonic() - began, found)
 
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.mutants.__main__ import BY_TORTURE, IN_LOCKSTEP, PATCHES, REPOSITORY
+from tests.mutants.__main__ import BY_TESTS, BY_TORTURE, IN_LOCKSTEP, PATCHES, REPOSITORY
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git applies the patches")
@@ -22,4 +22,6 @@ def test_every_patch_applies() -> None:
 
 
 def test_those_that_are_judged_in_another_way_exist() -> None:
-    assert {f"{name}.patch" for name in BY_TORTURE | IN_LOCKSTEP} <= {path.name for path in PATCHES.iterdir()}
+    assert {f"{name}.patch" for name in BY_TORTURE | IN_LOCKSTEP | BY_TESTS.keys()} <= {
+        path.name for path in PATCHES.iterdir()
+    }

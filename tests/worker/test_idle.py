@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from relet import App
+from relet._store.flows import maintenance
 from tests.conftest import LOCAL_PG_KINDS, SERVERS
 from tests.databases import Database
 from tests.notifications import Ear
@@ -24,6 +25,7 @@ CONNECTIONS = 2
 STATEMENTS = 2.0  # a second
 WATCHED = 60.0  # seconds: some statements come once a minute
 WORKERS, JOBS = 8, rounds(12, all=25)
+BACKLOG = 3000
 SESSIONS = "select count(*) from pg_stat_activity where application_name = 'relet'"
 
 
@@ -102,3 +104,20 @@ def test_a_job_wakes_one_of_many_idle_workers(pg_database: Database) -> None:
         heard = ear.heard()
         assert JOBS <= heard.total() <= JOBS + 2, heard
         assert len(heard) > 2, "not always the same worker"
+
+
+@pytest.mark.partitioned  # in the variant rows workers poll
+def test_a_worker_with_a_backlog_wakes_one_that_fell_asleep_after_the_enqueue(pg_database: Database) -> None:
+    key = 7
+    app = App(pg_database.url, schema=pg_database.schema)
+    app.client.migrate()
+    task = app.task(note)
+    with ExitStack() as stack, psycopg.connect(pg_database.url, autocommit=True) as db:
+        stack.callback(app.close)
+        app.client.enqueue_many([task.draft() for _ in range(BACKLOG)])
+        ear = Ear(db)
+        ear.listen(f"{pg_database.schema}.queued.{key:x}", "asleep")
+        app._store().run(maintenance.request_notifications, 600.0, key, None, list(app.tasks))
+        stack.enter_context(working(app, concurrency=1))
+        until_true(lambda: app.client.count(state="succeeded") == BACKLOG)
+        assert ear.heard()["asleep"] > 0
