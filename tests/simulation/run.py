@@ -289,6 +289,9 @@ class Simulation:
                 process.is_alive = False
                 self.database.forget(process)
                 self.processes[fault.worker] = self._start_worker(fault.worker)
+                if link.cut_until > now:  # the next process has the same connection
+                    after = self.processes[fault.worker]
+                    self._note(fault, link.cut_until - now, struck=after, stopped=after)
             case "stop":
                 process.stopped_until = max(process.stopped_until, now + seconds)
                 self._note(fault, seconds, struck=process, stopped=process)
