@@ -135,6 +135,8 @@ class Processes:
         with Path(settings.folder, f"{program.name}.log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", *words], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                # When the shell of a background job exits, the kernel continues the stopped processes of its group.
+                process_group=0,
                 env={
                     **os.environ, VARIABLE: str(settings.save(program.name)), "RELET_WEB_TOKEN": TOKEN,
                     "RELET_GATEWAY_TOKEN": TOKEN,
