@@ -88,6 +88,17 @@ def test_a_failed_job_with_more_steps_than_go_at_once_keeps_them_until_it_cannot
     assert (harness.state(many.id), harness.count("steps")) == (None, 0)
 
 
+def test_jobs_are_pruned_as_soon_as_they_are_as_old_as_asked(harness: StoreHarness) -> None:
+    done, failed = harness.claim_new(), harness.claim_new()
+    harness.later(1)  # the ids hold the time
+    harness.succeed(done)
+    harness.fail(failed)
+    harness.prune(keep_finished=0.001, keep_failed=0.001)
+    assert harness.count("finished") == harness.count("jobs") == 1
+    harness.prune(keep_finished=0.0, keep_failed=0.0)
+    assert harness.count("finished") == harness.count("jobs") == 0
+
+
 def test_failed_jobs_are_pruned_with_their_rows_in_other_tables_a_bounded_number_at_once(harness: StoreHarness) -> None:
     jobs = [harness.claim_new() for _ in range(12)]
     for job in jobs:

@@ -12,7 +12,7 @@ from relet._store.flows import control, inspect, promote, settle
 from relet._store.query import Flow, Query
 from tests.harness import StoreHarness, draft, half
 
-MOST = 1000
+MOST = promote.MAX_PROMOTED
 
 
 @pytest.fixture

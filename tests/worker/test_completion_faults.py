@@ -12,7 +12,7 @@ import signal
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -85,14 +85,23 @@ def test_transfers_happen_once_each_while_workers_are_killed_all_the_time(
     processes: WorkerProcesses, bank: Bank
 ) -> None:
     tasks = (transfer_tasks.transaction, transfer_tasks.own, transfer_tasks.atransaction, transfer_tasks.own)
-    jobs = processes.client.enqueue_many([tasks[n % 4].draft(n + 1) for n in range(TRANSFERS)])
+    jobs: list[Job[Any]] = []
+
+    def transfer(number: int) -> None:
+        first = len(jobs)
+        drafts = [tasks[n % 4].draft(n + 1) for n in range(first, first + number)]
+        jobs.extend(processes.client.enqueue_many(drafts))
+
+    transfer(TRANSFERS)
     group = processes.program("tests.worker.worker_group", "--again", *["default"] * 3)
     kills = 0
-    for done in _successes(processes, TRANSFERS):
+    for done in _successes(processes, jobs):
         time.sleep(0.4 + random.random())
         young = children_of(group.pid)
         if young and done:  # as often as they get anything done, however slow the machine is
             kills += _kill(random.choice(young))
+        if kills < 5 and processes.client.count(state=State.SUCCEEDED) > len(jobs) - TRANSFERS // 2:
+            transfer(TRANSFERS // 2)  # however fast the machine is
     bank.adds_up({job.id: n + 1 for n, job in enumerate(jobs)})
     losses = sum(processes.job(job).losses for job in jobs)
     print(f"{kills} kills took {losses} attempts, at {_where_they_died(processes)}")
@@ -102,13 +111,13 @@ def test_transfers_happen_once_each_while_workers_are_killed_all_the_time(
     assert not [error for error in errors if "unique" in error.lower()], "a transfer was tried twice"
 
 
-def _successes(processes: WorkerProcesses, number: int) -> Iterator[int]:
-    """Until so many jobs have succeeded: how many more have since the last time. Fails if none does for a while."""
+def _successes(processes: WorkerProcesses, jobs: Sized) -> Iterator[int]:
+    """Until all these jobs have succeeded: how many more have since the last time. Fails if none does for a while."""
     before, give_up = 0, time.monotonic() + STALLED
-    while (done := processes.client.count(state=State.SUCCEEDED)) < number:
+    while (done := processes.client.count(state=State.SUCCEEDED)) < len(jobs):
         if done > before:
             give_up = time.monotonic() + STALLED
-        assert time.monotonic() < give_up, f"{done} of {number} have succeeded"
+        assert time.monotonic() < give_up, f"{done} of {len(jobs)} have succeeded"
         yield done - before
         before = done
 

@@ -29,10 +29,10 @@ def answer() -> int:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file so that its time differs from before, whatever the resolution of the file system."""
+    """Write a file so that its time differs from before by a second, in which Python measures that of compiled code."""
     before = path.stat().st_mtime_ns if path.exists() else 0
     path.write_text(text)
-    if path.stat().st_mtime_ns <= before:
+    if path.stat().st_mtime_ns < before + 10**9:
         os.utime(path, ns=(before + 10**9, before + 10**9))
 
 

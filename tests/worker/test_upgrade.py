@@ -61,7 +61,7 @@ class Release:
                 f"alter table {{schema}}.{table} add column note text;\n" for table in ("jobs", "finished")
             )
             (self._package / MIGRATION.format(dialect=dialect)).write_text(text)
-        self._change("_core/worker.py", "    version: str\n\n\n", '    version: str\n    zone: str = "north"\n\n\n')
+        self._change("_core/worker.py", "    every: float = 5.0\n", '    every: float = 5.0\n    zone: str = "north"\n')
         self._change(
             "_store/flows/mapping.py",
             "class _Stored(msgspec.Struct, omit_defaults=True):",

@@ -1,7 +1,7 @@
 -- A batch of jobs that failed long ago and were not resumed, and how many rows belong to each, counted up to a limit.
 with old as materialized (
     select id, attempt, losses, stopped_at from {schema}.jobs
-    where state = 'failed' and stopped_at < {now} - make_interval(secs => :seconds::float8)
+    where state = 'failed' and stopped_at <= {now} - make_interval(secs => :seconds::float8)
     order by stopped_at
     limit :limit::integer
     for update skip locked

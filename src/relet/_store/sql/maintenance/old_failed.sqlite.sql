@@ -5,6 +5,6 @@ select o.id, o.attempt, o.losses,
        + (select count(*) from (select 1 from {schema}.signals a where a.job = o.id limit :bound))
        + (select count(*) from (select 1 from {schema}.dependencies a where a.job = o.id limit :bound))
 from {schema}.jobs o
-where o.state = 'failed' and o.stopped_at < {now} - :seconds
+where o.state = 'failed' and o.stopped_at <= {now} - :seconds
 order by o.stopped_at
 limit :limit;
