@@ -126,10 +126,8 @@ export class Worker {
     const of = ({ id, token }) => this.running.get(`${id} ${token}`);
     for (const one of found.renewed) if (of(one)) of(one).deadline = sent + of(one).job.lease;
     for (const one of [...found.renewed, ...found.locked]) if (one.request) of(one)?.abort.abort(one.request);
-    for (const one of found.lost.filter((one) => of(one) && one.reason !== "settled")) {
-      const attempt = Object.assign(of(one), { lost: true });
-      attempt.abort.abort(one.reason);
-    }
+    for (const one of found.lost)
+      if (of(one) && one.reason !== "settled") Object.assign(of(one), { lost: true }).abort.abort(one.reason);
     for (const { id, token } of found.unknown) // jobs of a claim whose answer was lost
       if (!claims.has(token) && !this.claims.has(token) && !of({ id, token }))
         this.ended.set(`${id} ${token}`, { id, token, outcome: "released", reason: "its claim was not answered" });

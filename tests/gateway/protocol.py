@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import uuid
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,16 +27,24 @@ class Refused(Exception):
 class Speaker:
     """A worker by name, which keeps nothing in mind but its name."""
 
-    def __init__(self, url: str, token: str, worker: str = "test:1:aaaaaaaa", lease: float = 30.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        worker: str = "test:1:aaaaaaaa",
+        lease: float = 30.0,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self.url, self.token, self.worker, self.lease = url, token, worker, lease
+        self._headers = headers or {}
 
     def send(self, verb: str, body: object, token: str | None = None) -> http.client.HTTPConnection:
         """A connection on which a request was sent, and whose answer was not read."""
         parts = urlsplit(self.url)
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT)
         text = body if isinstance(body, bytes) else json.dumps(body).encode()
-        headers = {"Authorization": f"Bearer {token or self.token}", "Content-Type": "application/json"}
-        connection.request("POST", f"{parts.path}/worker/v1/{verb}", text, headers)
+        sender = {"Authorization": f"Bearer {token or self.token}", "Content-Type": "application/json"}
+        connection.request("POST", f"{parts.path}/worker/v1/{verb}", text, {**self._headers, **sender})
         return connection
 
     def post(self, verb: str, body: object, token: str | None = None) -> dict[str, Any]:
