@@ -25,7 +25,7 @@ from tests import supervisor
 SETTINGS = {
     "shared_buffers": "1GB",
     "max_wal_size": "4GB",
-    "max_connections": "200",
+    "max_connections": "800",
     # Loaded for `idle`, which turns it on in its own database. It measures nothing anywhere else.
     "shared_preload_libraries": "pg_stat_statements",
     "pg_stat_statements.track": "none",

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import psycopg
@@ -26,6 +27,7 @@ from bench.environments import Unavailable
 from bench.failover import command as failover
 from bench.failover.load import Run, longest_gap, overlaps
 from bench.failover.scenarios import SCENARIOS as FAILOVERS
+from bench.fleet_model import Costs, Fleet, Simulation
 from bench.lab import Lab, Options
 from bench.peer_faults import report as fault_report
 from bench.peer_faults import testbed
@@ -127,6 +129,33 @@ def test_a_slow_call_is_named_with_its_time() -> None:
         results.add(turn=1, cell="calls", row="calls", system=call, p99=milliseconds)
     (verdict,) = [bar.verdict(results) for bar in bars.BARS if bar.row == "calls"]
     assert (verdict.met, verdict.found) == (False, "2 of 3 are not: erase, 180 ms; count, 101 ms")
+
+
+COSTS = Costs(idle_rate=2.0, idle_seconds=0.0001, busy_rate=0.5, busy_seconds=0.0002, job_seconds=0.0009)
+
+
+def test_simulated_processes_without_jobs_cost_their_checks() -> None:
+    found = Simulation(Fleet(500, 10, 0.0, 1.0, cores=4), COSTS, Random(1)).run(20.0)
+    assert found["statements"] == pytest.approx(1000, rel=0.01)
+    assert found["cores"] == pytest.approx(0.1, rel=0.01)
+
+
+def test_simulated_jobs_cost_three_statements_and_wait_for_a_slot_if_all_are_taken() -> None:
+    """A hundred slots: 80 jobs a second of a second each fit, 120 do not."""
+    (fits, exceeds) = (
+        Simulation(Fleet(10, 10, rate, 1.0, cores=4), COSTS, Random(1)).run(30.0) for rate in (80.0, 120.0)
+    )
+    assert fits["started"] == pytest.approx(80 * 30, rel=0.1)
+    assert fits["cores"] == pytest.approx(80 * 0.0009 + 10 * 0.5 * 0.0002, rel=0.1)
+    assert fits["p50"] == pytest.approx(0.6, rel=0.01), "an enqueue and a claim, and no wait"
+    assert exceeds["started"] == pytest.approx(100 * 30, rel=0.1), "no more than slots allow"
+    assert exceeds["p99"] > 1000
+
+
+def test_a_simulated_server_without_enough_cores_makes_jobs_wait() -> None:
+    found = Simulation(Fleet(5_000, 10, 1_000.0, 0.1, cores=1), COSTS, Random(1)).run(5.0)
+    assert found["cores"] > 1.0
+    assert found["p99"] > 100.0
 
 
 def test_systems_take_turns_and_begin_with_another_one_each_time() -> None:

@@ -58,7 +58,7 @@ def claims(lab: Lab, fill: Callable[[Lab, PostgresPlace], None], env: dict[str, 
         fill(lab, place)
         place.checkpoint()
         alone = _claim_alone(lab, place, json.loads(env.get("BENCH_SERVES", '["default"]')))
-        _, milliseconds, buffers = _statement(place, CLAIM)
+        _, milliseconds, buffers = statement(place, CLAIM)
         claim = {"server_us": alone, "milliseconds": milliseconds, "buffers": buffers}
         worker = place.start("worker", {"BENCH_POLL": str(POLL), **env})
         worker.go()
@@ -72,11 +72,11 @@ def _claim_alone(lab: Lab, place: PostgresPlace, queues: list[str]) -> float:
         store, scopes = app._store(), [Scope(queue, 1000) for queue in queues]
 
         def loop(number: int) -> float:
-            before = _backends(lab, place)
+            before = backends(lab, place)
             for _ in range(number):
                 token = str(uuid.uuid4())
                 store.run(claim.claim_plain, "bench", token, scopes, list(app.tasks), want=1000, lease=30.0)
-            after = _backends(lab, place)
+            after = backends(lab, place)
             return sum(cpu - before.get(pid, 0.0) for pid, cpu in after.items()) / number
 
         loop(20)
@@ -98,14 +98,14 @@ def _track(place: PostgresPlace) -> None:
 def _cycle(lab: Lab, place: PostgresPlace, seconds: float) -> float:
     """Microseconds of CPU that a worker takes each time it polls."""
     place.db.execute("select pg_stat_statements_reset()")
-    before = _backends(lab, place)
+    before = backends(lab, place)
     time.sleep(seconds)
-    after = _backends(lab, place)
-    calls, *_ = _statement(place, CHECK)
+    after = backends(lab, place)
+    calls, *_ = statement(place, CHECK)
     return 1e6 * sum(cpu - before.get(pid, 0.0) for pid, cpu in after.items()) / calls
 
 
-def _statement(place: PostgresPlace, like: str) -> tuple[int, float, float]:
+def statement(place: PostgresPlace, like: str) -> tuple[int, float, float]:
     """How often the statement was run, its milliseconds and its buffers."""
     row = place.db.execute(STATEMENT, [like]).fetchone()
     if row is None:
@@ -113,7 +113,7 @@ def _statement(place: PostgresPlace, like: str) -> tuple[int, float, float]:
     return row
 
 
-def _backends(lab: Lab, place: PostgresPlace) -> dict[int, float]:
+def backends(lab: Lab, place: PostgresPlace) -> dict[int, float]:
     """CPU seconds of the worker's backends."""
     query = "select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
     return {pid: lab.postgres.backend_seconds(pid) for (pid,) in place.db.execute(query)}
