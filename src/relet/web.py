@@ -1,5 +1,5 @@
 """The dashboard and the HTTP API as an ASGI application. Needs `pip install 'relet[web]'`."""
 
-from ._web.app import create_app
+from ._web import create_app
 
 __all__ = ["create_app"]

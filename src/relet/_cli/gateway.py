@@ -9,12 +9,12 @@ import socket
 import sys
 import time
 import tomllib
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from .. import logs
 from ..app import App
-from ..errors import InvalidInput, StoreBusy, StoreUnavailable
+from ..errors import StoreBusy, StoreUnavailable
+from .extras import imports_of
 from .load_app import CommandError, load_app
 from .web import listening, url_host
 
@@ -65,12 +65,11 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until a signal stops the process."""
-    if find_spec("uvicorn") is None or find_spec("starlette") is None:
-        raise InvalidInput("relet gateway needs more packages: pip install 'relet[gateway]'")
-    import uvicorn
+    with imports_of("gateway", "gateway"):
+        import uvicorn
 
-    from .._gateway.server import Gateway
-    from .._web.connections import Connections, Proxies, guarded_by
+        from .._gateway.server import Gateway
+        from .._web.connections import Connections, Proxies, guarded_by
 
     logs.configure(options.log_level, as_json=False)
     proxies = Proxies(options.proxy)

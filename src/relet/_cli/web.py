@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import socket
 import sys
-from importlib.util import find_spec
 from typing import Any
 
-from ..errors import InvalidInput
+from .extras import imports_of
 from .load_app import CommandError, load_app
 
 
@@ -43,13 +42,12 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until a signal stops the process."""
-    if find_spec("uvicorn") is None or find_spec("starlette") is None:
-        raise InvalidInput("relet web needs more packages: pip install 'relet[web]'")
-    import uvicorn
+    with imports_of("web", "web"):
+        import uvicorn
 
-    from .._web import create_app
-    from .._web.connections import MAX_CONNECTIONS, Connections, Proxies, guarded_by
-    from .._web.security import LOCAL
+        from .._web import create_app
+        from .._web.connections import MAX_CONNECTIONS, Connections, Proxies, guarded_by
+        from .._web.security import LOCAL
 
     proxies = Proxies(options.proxy)
     app = load_app(options.app)

@@ -17,6 +17,7 @@ from typing import Any
 from ..._client.client import Client
 from .. import output
 from ..arguments import add_app
+from ..extras import imports_of
 from ..load_app import CommandError, opened
 
 KEYS = """\
@@ -44,10 +45,8 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         with opened(options) as (_, client):
             return _as_json(client)
-    try:
+    with imports_of("top", "cli"):
         import rich  # noqa: F401 - only whether it is there
-    except ImportError:
-        raise CommandError("relet top needs rich: pip install 'relet[cli]'") from None
     with opened(options) as (_, client):
         if options.once or not (sys.stdin.isatty() and sys.stdout.isatty()):
             return _once(client)
