@@ -16,7 +16,7 @@ from .._threads import DaemonThreadPool
 from .execution import Execution
 from .invoke import call_async, call_plain
 
-#: `Worker._begin`: starts an execution. Returns True if it is for the executor that calls, which then runs it itself.
+#: `Starter.start`: starts an execution. Returns True if it is for the executor that calls, which then runs it itself.
 Begin = Callable[[Execution, object], bool]
 
 YIELD_AFTER = 0.0005  # seconds after which a task that runs one job after another yields to the event loop

@@ -1,6 +1,6 @@
 """The worker: claims jobs into slots, runs them under lease, and settles them.
 
-    claim (producer, slots) -> run (executors, invoke, outcome) -> settle (settler)
+    claim (producer, slots) -> run (starter, executors, invoke, outcome) -> settle (settler)
     at the same time: heartbeat, maintenance, pruner, reporter
 
 Only async handlers run on the event loop. All other work is done in threads of the worker, so a handler that blocks the
@@ -22,33 +22,31 @@ from typing import Literal
 from .._client.backup import pause_if_restored
 from .._client.client import Client
 from .._core import validate
-from .._core.job import Released, Snoozed
 from .._core.text import duration, listed
 from .._core.validate import Seconds
 from .._remote.channel import Gateways
 from .._remote.store import RemoteStore, Session
 from .._store.store import Store
-from .._system import SYSTEM, Event, System
+from .._system import SYSTEM, System
 from .._tasks.resources import Resource
 from ..app import App
-from ..errors import AbortReason, InvalidInput, StoreError
+from ..errors import InvalidInput, StoreError
 from ..events import WorkerStarted, WorkerStopped, WorkerStopping
-from .batches import InBatches
 from .context import Queues, Settings, WorkerContext
-from .execution import Execution
-from .executors import InThreads, OnLoop
+from .drain import HURRIED_ABORT_TIMEOUT, Drain
 from .garbage import frozen_heap
 from .heartbeat import BEATS_PER_LEASE
 from .lease_table import LeaseTable
 from .loop_threads import LoopThreads
 from .meter import Meter
-from .processes import CLOSE_TIMEOUT, InProcesses, check_process
+from .processes import CLOSE_TIMEOUT, check_process
 from .quarantine import Quarantine
 from .reconnect import MIN_GRACE, Outages, ReapGuard
 from .resources import WorkerResources
 from .rss import is_measured, resident_bytes
 from .session import StoreSession, declare_limits, queue_names, slots_by_queues
 from .signals import stop_on_signals
+from .starter import ABORT_TIMEOUT, Starter
 from .tenants import Tenants
 from .timers import Timers
 
@@ -56,16 +54,11 @@ log = logging.getLogger("relet.worker")
 
 DAY = 86400.0
 GATEWAY_TOKEN = "RELET_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
-ABORT_TIMEOUT = 1.0  # seconds that an aborted handler has to end before its job is settled without it
-HURRIED_ABORT_TIMEOUT = 0.3  # the same after `stop` was called twice
 JOIN_TIMEOUT = 1.0  # seconds that threads have to end
-FLUSH_TIMEOUT = 2.0  # seconds to store the last outcomes
 MAX_CONNECTIONS = 30
 TENANT_CONNECTIONS = 6, 2  # that all tenants share, however many there are, and those of their heartbeats
-CHILD_STARTS_WITHIN = 30.0  # seconds that a child process has to start, which do not count against a timeout
 IDLE_FOR = 0.2  # seconds: a job that is due within them counts as due now
 IDLE_WITHIN = 5.0  # seconds to wait for due jobs that are locked
-NAMED_AT_STOP = 5  # running jobs that the log names when the worker stops
 NAMED_AT_START = 20  # tasks and queues that the log names when the worker starts
 RESTORED = (
     "%s was restored from a dump. All its queues are paused, because jobs may have run since the dump was made: "
@@ -121,7 +114,8 @@ class Worker:
         self.id = ""  # its name in the store, unique; made when it runs
         self._app = app
         self._shutdown_timeout = validate.seconds("shutdown_timeout", shutdown_timeout)
-        self._max_jobs = None if max_jobs is None else validate.integer("max_jobs", max_jobs, 1, 2**62)
+        if max_jobs is not None:
+            validate.integer("max_jobs", max_jobs, 1, 2**62)
         if max_rss is not None and not is_measured():
             raise InvalidInput("max_rss needs Linux or macOS: this system does not report the memory of a process")
         self._max_rss = None if max_rss is None else validate.integer("max_rss", max_rss, 1, 2**40)
@@ -145,7 +139,6 @@ class Worker:
         self._timers = Timers(self._system)
         self._session: StoreSession | None = None
         self._tenants: Tenants | None = None
-        self._started = 0
         self._stops = 0
         self._stopping = self._system.event()
         self._hurrying = self._system.event()
@@ -155,11 +148,11 @@ class Worker:
         self.left_behind = 0  # jobs that could be neither settled nor released
         self._failure: BaseException | None = None
         self._on_ready: Callable[[], object] = lambda: None  # called when it works, or waits for a database
-        self._on_loop: OnLoop | None = None
         self._resources: WorkerResources
-        self._in_threads = InThreads(self._begin, app.middlewares)
-        self._in_batches = InBatches(self._begin, self._timers, app.middlewares, self._system)
-        self._in_processes = InProcesses(self._begin, began=self._limit_time, hurry=self._hurrying)
+        self._starter = Starter(
+            self._system, self._timers, app.middlewares, self._hurrying, max_jobs,
+            lambda: self._stop_at(f"max_jobs is reached ({max_jobs} jobs started)"),
+        )  # fmt: skip
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until `stop` was called and every job is settled. Async handlers run on this event loop.
@@ -167,15 +160,14 @@ class Worker:
         With `until_idle` the worker stops once no job is left that could run now. It does not wait for jobs that are
         due later. Useful in tests, and for programs that a scheduler starts.
         """
-        if self._on_loop is not None:
+        if self._starter.on_loop is not None:
             raise InvalidInput("a worker runs once; create another one")
         if until_idle and self._gateways is not None:
             raise InvalidInput("until_idle needs a connection to the database, which a worker with a gateway has not")
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
         self.id = f"{self.name}:{os.getpid()}:{self._system.new_token()[:8]}"
-        self._on_loop = OnLoop(loop, self._begin, self._app.middlewares)
-        self._in_batches.loop = loop
+        self._starter.use_loop(loop)
         self._resources = WorkerResources(loop, self._hurrying, self._system)
         on_end = partial(loop.call_soon_threadsafe, over.set)
         self._system.spawn("worker", partial(self._live, on_end, until_idle))
@@ -299,7 +291,7 @@ class Worker:
             self._make_resources()
             self._tenants.start(self._stopping, self._on_ready)
         else:
-            self._session = session = StoreSession(self._context(None), quarantine, self._slots, self._begin)
+            self._session = session = StoreSession(self._context(None), quarantine, self._slots, self._starter.start)
             quarantine.producers = list(session.producers)
             session.reach(self._stopping, self._pause_if_restored, self._on_ready)
             self._make_resources()
@@ -361,7 +353,7 @@ class Worker:
         )  # fmt: skip
 
     def _open_session(self, quarantine: Quarantine, context: WorkerContext, slots: int) -> StoreSession:
-        return StoreSession(context, quarantine, slots, self._begin)
+        return StoreSession(context, quarantine, slots, self._starter.start)
 
     def _prepare(self, context: WorkerContext) -> None:
         """Before the first claim of a tenant."""
@@ -416,7 +408,7 @@ class Worker:
             self._gateways, self.id, serves_all=self._settings.queues is None,
             slots=sum(number for _, number in by_queues), producers=len(by_queues),
         )  # fmt: skip
-        self._in_processes.gateways = self._gateways
+        self._starter.in_processes.gateways = self._gateways
         return RemoteStore(session)
 
     @property
@@ -425,63 +417,14 @@ class Worker:
         producers = len(slots_by_queues(self._settings.queues, 1))
         return min(producers + 5, MAX_CONNECTIONS)
 
-    def _begin(self, run: Execution, here: object = None) -> bool:
-        """Start an execution that has a slot. True if the calling executor, `here`, is to run it itself."""
-        self._started += 1
-        if self._max_jobs is not None and self._started >= self._max_jobs and not self._stopping.is_set():
-            log.info("Stopping: max_jobs is reached (%d jobs started)", self._started)
-            self.reached_limit = True
-            self._stopping.set()
-        task = run.task
-        if run.job.policy.timeout is not None:
-            self._limit_time(run, CHILD_STARTS_WITHIN if task.process else 0.0)
-        if task.on_doubt == "abort":
-            run.timers = (*run.timers, self._timers.at(run.attempt.deadline, partial(self._end_in_doubt, run)))
-        executor: InBatches | InProcesses | OnLoop | InThreads | None
-        if task.batch is not None and not run.job.losses:  # a job that has lost a worker runs singly
-            executor = self._in_batches
-        else:
-            if run.prepare is not None:
-                run.prepare(run)
-            executor = self._in_processes if task.process else self._on_loop if task.is_async else self._in_threads
-        assert executor is not None
-        if executor is here:
-            return True
-        try:
-            executor.start(run)
-        except Exception as error:  # no thread can be started, or the event loop is closed
-            log.error("Could not start %s %s: %s", task.name, run.job.id, error, extra=run.log_fields)
-            following = run.slots.ended(run, Snoozed(1.0))
-            if following is not None:
-                self._begin(following)
-        return False
-
-    def _limit_time(self, run: Execution, more: float = 0.0) -> None:
-        """Set a timer for the timeout of an execution, if it has one."""
-        timeout = run.job.policy.timeout
-        if timeout is not None:
-            moment = self._now() + timeout + more
-            run.timers = (*run.timers, self._timers.at(moment, partial(self._end, run, "timeout")))
-
-    def _end(self, run: Execution, reason: AbortReason) -> float | None:
-        """Abort an execution. If it has not ended when the timer calls again, settle it; its handler keeps the slot."""
-        if run.abort(reason):
-            log.warning("%s %s: aborted (%s)", run.task.name, run.job.id, reason, extra=run.log_fields)
-            # The heartbeat does not renew it any more, so it must be settled before its lease expires.
-            return self._now() + min(ABORT_TIMEOUT, run.lease_seconds / BEATS_PER_LEASE)
-        if not run.has_ended and not run.is_settling:
-            run.slots.settle(run, Released())
-        return None
-
-    def _end_in_doubt(self, run: Execution) -> float | None:
-        """Abort an execution whose lease may have expired, for tasks with `on_doubt="abort"`."""
-        if self._now() < run.attempt.deadline:
-            return run.attempt.deadline  # it was renewed
-        return self._end(run, "in_doubt")
-
     def _check_memory(self) -> None:
         if self._max_rss is not None and (used := resident_bytes() // MIB) > self._max_rss:
-            log.info("Stopping: max_rss is reached (%d MiB in use)", used)
+            self._stop_at(f"max_rss is reached ({used} MiB in use)")
+
+    def _stop_at(self, limit: str) -> None:
+        """Stop because of max_jobs or max_rss."""
+        if not self._stopping.is_set():
+            log.info("Stopping: %s", limit)
             self.reached_limit = True
             self._stopping.set()
 
@@ -492,53 +435,9 @@ class Worker:
             self._tenants.drain(self._now() + JOIN_TIMEOUT)
         if self._session is not None:
             self._session.drain()
-        self._in_batches.hurry()
-        self._log_stopping()
-        self._wait_for_claims()
-        self._wait_until_empty(self._shutdown_timeout, self._hurrying)
-        runs = [run for session in self._sessions for run in session.executions() if not run.is_settling]
-        for run in runs:
-            run.abort("shutdown")
-        self._wait_until_empty(HURRIED_ABORT_TIMEOUT if self._hurrying.is_set() else ABORT_TIMEOUT)
-        for run in runs:
-            if not run.has_ended and not run.is_settling:
-                log.warning(
-                    "%s %s: released, because its handler did not end after the abort",
-                    run.task.name,
-                    run.job.id,
-                    extra=run.log_fields,
-                )
-                run.slots.settle(run, Released())
-        self._wait_until_empty(FLUSH_TIMEOUT)
-        self.left_behind = sum(len(session.executions()) for session in self._sessions)
-        if self.left_behind:
-            log.error(
-                "%d jobs could not be settled: other workers run them again once their leases have expired",
-                self.left_behind,
-            )
-
-    def _log_stopping(self) -> None:
-        running = [one for session in self._sessions for one in session.executions() if one.started_at]
-        if running:
-            named = listed([f"{one.job.task} {one.job.id[-6:]}" for one in running], NAMED_AT_STOP)
-            timeout = duration(self._shutdown_timeout)
-            text = "Stopping: %d jobs still running (%s), waiting up to %s. Stop again to give them back now."
-            log.info(text, len(running), named, timeout, extra={"worker": self.id})
-        else:
-            log.info("Stopping: no jobs are running", extra={"worker": self.id})
-
-    def _wait_for_claims(self) -> None:
-        """Wait for the replies to outstanding claims, whose jobs are released; for FLUSH_TIMEOUT at most."""
-        give_up = self._now() + FLUSH_TIMEOUT
-        while any(session.is_claiming for session in self._sessions) and self._now() < give_up:
-            self._system.sleep(0.005)
-
-    def _wait_until_empty(self, seconds: float, hurry: Event | None = None) -> None:
-        give_up = self._now() + seconds
-        while not all(session.is_empty for session in self._sessions) and self._now() < give_up:
-            if hurry is not None and hurry.is_set():
-                return
-            self._system.sleep(0.01)
+        self._starter.in_batches.hurry()
+        drain = Drain(self._system, self.id, lambda: self._sessions, self._hurrying, self._shutdown_timeout)
+        self.left_behind = drain.run()
 
     def _close(self) -> None:
         give_up = self._now() + JOIN_TIMEOUT
@@ -548,7 +447,7 @@ class Worker:
         if self._tenants is not None:
             self._tenants.close(give_up)
         self._timers.stop()
-        self._in_processes.close()
+        self._starter.in_processes.close()
         self._close_resources()
         if self._failure is None:
             log.info("Stopped", extra={"worker": self.id})
