@@ -28,6 +28,7 @@ class Example:
     def __init__(self, folder: Path, url: str | None) -> None:
         self._folder = folder
         environment = {name: value for name, value in os.environ.items() if not name.startswith("RELET")}
+        environment["TMPDIR"] = str(folder)  # some leave their files to be looked at
         self._environment = environment if url is None else {**environment, "RELET_URL": url}
 
     def run(self, name: str) -> str:

@@ -9,9 +9,10 @@ from relet._core.job import Lease, Released
 from relet._store.flows import settle
 from relet._store.flows.claim import claim_plain
 from relet._store.flows.claim_scope import Scope
-from relet._store.flows.enqueue import enqueue_directly
+from relet._store.flows.enqueue import enqueue_again, enqueue_directly
 from relet._system import SYSTEM
 from relet._tasks.task import Task
+from tests.databases import inventory
 
 
 @pytest.fixture
@@ -44,6 +45,27 @@ def test_one_that_enqueues_many_jobs_revives_none_of_them(pg_app: App, add: Task
         pg_app.client.complete(draft.id, 2)
     send(pg_app, drafts)
     assert pg_app.client.count(state=["queued"]) == 0
+
+
+def test_a_repeated_enqueue_makes_no_job_again_that_was_deleted_meanwhile(app: App) -> None:
+    """The answer of the first try was lost. Found by torture, seed 3, with a failover."""
+
+    @app.task
+    def add(number: int) -> int:
+        return number + 1
+
+    plain, waiting, targeted = add.draft(1), add.using(unique="key").draft(2), add.using(target="t").draft(3)
+    drafts = [plain, waiting, targeted]
+    send(app, drafts)
+    for draft in drafts:
+        app.client.delete(draft.id)
+    jobs = app._store().run(enqueue_again, drafts)
+    assert [job.id for job in jobs] == [draft.id for draft in drafts]
+    assert not any(job.existing for job in jobs)
+    assert app.client.count() == 0
+    assert inventory(app._store())["keys"] == 0
+    assert [job.id for job in app._store().run(enqueue_again, [add.draft(4)])] != [plain.id]
+    assert app.client.count() == 1
 
 
 def test_jobs_that_were_enqueued_in_the_same_millisecond_as_others_that_are_over(

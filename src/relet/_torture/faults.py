@@ -165,11 +165,15 @@ class Injector:
         self._pause([pid], seconds)
 
     def _stop_all(self, fault: Fault) -> None:
-        """As a laptop that sleeps: no worker renews, and none may take the jobs of the others afterwards."""
+        """As a laptop that sleeps: no worker renews, and none may take the jobs of the others afterwards. Gateways take
+        jobs of dead workers, too, so they are stopped as well."""
         pids = [self._workers.pid(number) for number in range(self._workers.number)]
-        seconds = 1.5 * self._settings.lease
+        gateways = [self._gateways.pid(number) for number in range(self._gateways.number)]
+        seconds, began = 1.5 * self._settings.lease, time.time()
         self._note(fault, seconds=seconds, stopped=pids)
-        self._pause(pids, seconds)
+        self._pause(gateways + pids, seconds)
+        if gateways:
+            self._history.write("gateway runs again", began=began)
 
     def _pause(self, pids: list[int], seconds: float) -> None:
         """A process goes on when the last of the faults that stop it is over."""
@@ -284,10 +288,10 @@ class Injector:
         self._do(proxy.lose_server())
 
     def _hang(self, fault: Fault) -> None:
-        """The connections of one worker, for up to three leases."""
+        """The connections of one worker, for up to three leases. A worker with two gateways reaches the other one."""
         seconds = (0.3 + 2.7 * fault.size) * self._settings.lease
         proxy, pid = self._proxied(fault)
-        self._note(fault, [pid], seconds, stopped=[pid])
+        self._note(fault, [pid], seconds, stopped=[] if pid in self._workers.remote() else [pid])
         self._do(proxy.hang(seconds))
         time.sleep(seconds)
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field, structs
 
-from ..._core.job import Draft, Job, is_immediate
+from ..._core.job import Draft, Job, is_immediate, utc
 from ...errors import InvalidInput, JobNotFound, KeyTaken, ReletError, StoreBusy
 from ..query import BEGIN, Flow, Notify, Row, as_json, read, write
 from . import inspect, mapping, replace, unique_keys
@@ -96,7 +96,7 @@ def enqueue(
     doubtful = {draft.id for draft in drafts if not draft.fresh} | tried
     if doubtful or len(drafts) > MAX_BATCH or any(draft.unique or draft.depends_on for draft in drafts):
         yield BEGIN  # a plain enqueue is one statement
-    found = yield from _find_stored(doubtful, tried)
+    found = yield from _find_stored(drafts, doubtful, tried)
     missing = [draft for draft in drafts if draft.id not in found] if found else drafts
     if may_circle:
         _refuse_circles_within(missing)
@@ -254,10 +254,18 @@ def _refuse_duplicate_ids(drafts: Batch) -> bool:
     return not ahead.isdisjoint(seen)
 
 
-def _find_stored(ids: Iterable[str], tried: frozenset[str]) -> Flow[dict[str, Job[Any]]]:
-    """Those of the ids that are jobs. A job that an earlier try of this enqueue stored does not count as existing."""
+def _find_stored(drafts: Batch, ids: Iterable[str], tried: frozenset[str]) -> Flow[dict[str, Job[Any]]]:
+    """Those of the ids that are jobs. A job that an earlier try of this enqueue stored does not count as existing.
+
+    Nor is such a job made again if it was deleted since: the caller gets it as it was enqueued.
+    """
     found = yield from _load(ids)
-    return found | {id: structs.replace(found[id], existing=False) for id in tried & found.keys()}
+    stored = {id: structs.replace(found[id], existing=False) for id in tried & found.keys()}
+    deleted: dict[str, float] = {}
+    for some in batches(sorted(tried - found.keys())):
+        deleted |= dict[str, float]((yield read("enqueue/find_deleted", ids=as_json(some))))
+    gone = {one.id: mapping.new_plain_job(one, utc(deleted[one.id])) for one in drafts if one.id in deleted}
+    return found | stored | gone
 
 
 def _load(ids: Iterable[str]) -> Flow[dict[str, Job[Any]]]:
