@@ -75,6 +75,15 @@ def with_separate_roles(code: str, roles: dict[str, str]) -> str:
     return code
 
 
+#: Pages about features that not every variant of the schema has.
+NEEDS = {
+    "completion.md": [pytest.mark.read_committed],
+    "postgres.md": [pytest.mark.partitioned],
+    "security.md": [pytest.mark.partitioned],
+    "sql.md": [pytest.mark.partitioned],
+}
+
+
 def pages_and_stores() -> Iterator[Any]:
     """Each page on each store. The fast suite runs on PostgreSQL only pages with code for it alone."""
     for page in PAGES:
@@ -83,6 +92,7 @@ def pages_and_stores() -> Iterator[Any]:
             name, marks = (store, []) if isinstance(store, str) else (store.values[0], list(store.marks))
             if name != "sqlite" and not on_postgres:
                 marks.append(pytest.mark.long)
+            marks += NEEDS.get(page.name, ())
             yield pytest.param(page, name, marks=marks, id=f"{page_id(page)}-{name}")
 
 

@@ -125,6 +125,7 @@ def test_workers_of_a_queue_on_redis_forward_jobs_that_wait(system: str, redis_u
 # On PostgreSQL
 
 
+@pytest.mark.read_committed  # as procrastinate is
 def test_jobs_that_are_moved_beside_a_running_worker_of_procrastinate_are_in_one_system_each(pg_url: str) -> None:
     app = App(pg_url)
     app.client.migrate()

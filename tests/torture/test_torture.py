@@ -7,7 +7,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -95,11 +95,14 @@ def is_synchronous(server: PrivateServer) -> bool:
 
 @pytest.fixture
 def small_disk(pytestconfig: pytest.Config) -> Iterator[Path]:
-    """A folder on a separate disk, which has room for 256 MiB. Not below pytest's folder: each session of pytest on
-    this machine closes that one to other users, such as that of the server."""
+    """A folder on a separate disk, which has room for a GiB: a long read keeps SQLite's log from being reused.
+
+    Not below pytest's folder: each session of pytest on this machine closes that one to other users, such as that of
+    the server.
+    """
     folder = pytestconfig.stash[SERVERS].home / f"disk-{uuid.uuid4().hex[:8]}"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1g", "tmpfs", str(folder)]
     if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
         pytest.skip("only root can mount a small disk, and not in every container")
     try:
@@ -114,11 +117,11 @@ def filling(folder: Path) -> Hook:
         ballast = folder / f"ballast-{uuid.uuid4().hex}"
         try:
             with ballast.open("wb", buffering=0) as file:
-                try:
-                    while True:
-                        file.write(bytes(4096))
-                except OSError:
-                    time.sleep(0.5 + 1.5 * size)
+                for block in (2**20, 4096):
+                    with suppress(OSError):
+                        while True:
+                            file.write(bytes(block))
+                time.sleep(0.5 + 1.5 * size)
         finally:
             ballast.unlink()
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 import pytest
+from psycopg import IsolationLevel
 
 from relet import App, Attempt, Backoff, Draft, Job
 from relet._store.flows import lease
@@ -154,6 +155,7 @@ class CompletionRunner:
                     yield Tx(self, attempt, atx.connection, atx.succeed, atx.enqueue)
             case "aown" if self.database.is_postgres:
                 async with await psycopg.AsyncConnection.connect(self.database.url) as raw:
+                    await raw.set_isolation_level(IsolationLevel.READ_COMMITTED)
                     yield Tx(
                         self, attempt, raw, lambda result: attempt.asucceed(result, connection=raw),
                         lambda draft: self.app.aclient.enqueue(draft, connection=raw),
@@ -169,6 +171,7 @@ class CompletionRunner:
     def _own_connection(self) -> Iterator[Any]:
         if self.database.is_postgres:
             with psycopg.connect(self.database.url) as raw:
+                raw.isolation_level = IsolationLevel.READ_COMMITTED
                 yield raw
         else:
             path = self.database.url.removeprefix("sqlite:///")

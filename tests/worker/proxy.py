@@ -25,7 +25,7 @@ READY = b"Z\0\0\0\5"  # for the next query: what was sent is done, or has failed
 CLAIM = b"set state = 'running', attempt = j.attempt + 1"
 RENEW = b"set expires_at ="
 SUCCEED = b".succeed_plain("
-COMPLETE = b"losses, token, 'succeeded', result::json"  # in the transaction of a handler
+COMPLETE = b"losses, token, 'succeeded', result"  # in the transaction of a handler
 MINE = b"from mine j join given g on g.id = j.id and g.token = j.token"  # the first of a settle that takes several
 COMMIT = b"commit"
 

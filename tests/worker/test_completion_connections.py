@@ -25,6 +25,8 @@ from tests.store.transactions import POSTGRES_WAYS, SQLITE_WAYS, Transaction, Wa
 from tests.worker.completions import AT_ONCE, ON_POSTGRES, CompletionRunner, Undo, by_hand, reap
 from tests.worker.working import over, until, until_state, working
 
+pytestmark = pytest.mark.read_committed  # at which drivers begin, if nothing else is configured
+
 configure()
 
 ON_SQLITE = pytest.mark.parametrize("_one_of_two", ["sqlite"], indirect=True)

@@ -144,6 +144,7 @@ class Robbery:
 
 @pytest.mark.parametrize("fate", FATES)
 @pytest.mark.long("failed", "cancelled", "completed")
+@pytest.mark.read_committed
 def test_nothing_that_a_zombie_writes_is_committed(runner: CompletionRunner, fate: str) -> None:
     robbery = Robbery(runner, fate)
     followed: list[str] = []
@@ -169,6 +170,7 @@ def test_nothing_that_a_zombie_writes_is_committed(runner: CompletionRunner, fat
 
 
 @ON_POSTGRES
+@pytest.mark.read_committed
 def test_a_zombie_that_wrote_before_it_lost_its_lease_loses_its_writes(runner: CompletionRunner) -> None:
     """The transaction is open while the job goes to another: SQLite has no room for that."""
     robbery = Robbery(runner, "succeeded")

@@ -29,6 +29,7 @@ def test_a_queue_at_its_limit_goes_on_with_every_job_that_ends(two_apps: App) ->
 
 
 @pytest.mark.usefixtures("nothing_is_polled")
+@pytest.mark.partitioned  # in the variant rows workers poll
 def test_another_worker_goes_on_when_a_job_of_this_one_ends(pg_database: Database) -> None:
     """Neither knows the task of the other, so that only the other worker can claim the job that waits."""
     one, other = (App(pg_database.url, schema=pg_database.schema) for _ in range(2))

@@ -77,6 +77,7 @@ def test_renewals_whose_answers_are_lost_lose_no_job(pg_processes: WorkerProcess
     assert [note.what for note in pg_processes.notes(key="renewed")] == ["start", "end"]
 
 
+@pytest.mark.partitioned  # the variant rows has no function that settles
 def test_a_settle_whose_answer_is_lost_is_recognised_when_it_is_repeated(
     pg_processes: WorkerProcesses, proxy: Proxy, worker: WorkerProcess
 ) -> None:

@@ -72,6 +72,7 @@ def waiting_task(app: App, kind: str) -> Task[[str], str]:
 
 
 @pytest.mark.parametrize("kind", ["async", "thread", "process"])
+@pytest.mark.partitioned  # in the variant rows workers poll
 def test_a_request_reaches_a_running_handler_at_once_and_decides_its_end(app: App, kind: str, tmp_path: Path) -> None:
     task, notes = waiting_task(app, kind), Notes(tmp_path)
     with working(app, lease=30.0, poll_interval=1.0):

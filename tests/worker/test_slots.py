@@ -185,6 +185,7 @@ def test_jobs_that_wait_behind_slow_jobs_are_released_unrun(two_apps: App) -> No
         assert {one.attempt for one in over(app, *[one.id for one in waiting])} == {1}
 
 
+@pytest.mark.partitioned  # in the variant rows workers poll
 def test_an_idle_worker_runs_a_job_on_time_and_never_early(app: App) -> None:
     @app.task
     async def now() -> float:

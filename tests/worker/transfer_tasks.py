@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import psycopg
+from psycopg import IsolationLevel
 
 from relet import App, Attempt, Backoff
 from tests.worker.fault_tasks import note
@@ -125,6 +126,7 @@ def _own_connection() -> Iterator[Any]:
     url = os.environ["RELET_URL"]
     if is_postgres():
         with psycopg.connect(url, application_name="the handler's own") as raw:
+            raw.isolation_level = IsolationLevel.READ_COMMITTED
             yield raw
         return
     with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None, timeout=30)) as connection:

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
 
 import psycopg
+from psycopg import IsolationLevel
 
 from relet import App, Job, State
 from relet._core.job import Claimed
@@ -157,7 +158,9 @@ def prefix(database: Database, app: App) -> str:
 def connect(database: Database, app: App, **options: Any) -> Any:
     """Another connection to the same place; `options` are for SQLite."""
     if database.is_postgres:
-        return psycopg.connect(database.url)
+        connection = psycopg.connect(database.url)
+        connection.isolation_level = IsolationLevel.READ_COMMITTED
+        return connection
     store = app._store()
     assert isinstance(store, SQLiteStore)
     return sqlite3.connect(store._memory or str(store.path), uri=bool(store._memory), timeout=TIMEOUT, **options)

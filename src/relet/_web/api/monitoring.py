@@ -9,7 +9,6 @@ from msgspec import UNSET
 from ..._core.redact import redacted
 from ..._core.stats import BOUNDS, StatPage
 from ..._tasks.task import Task
-from ..problems import Fault, invalid
 from . import requests, responses
 from .endpoint import Call, at
 from .parsing import an_hour_ago, rfc3339_time
@@ -27,7 +26,7 @@ def show_stats(call: Call, query: requests.StatsQuery, _: None) -> responses.Poi
 
     Steps of 60 seconds are kept for 3 hours, of 600 for 3 days, of 3600 for 8 days, of 21600 for 400 days. Without
     `queue`, the response is a page with the statistics of some queues, by name: as long as its `cursor` is not null,
-    pass it to continue. Queue `*` is all queues together.
+    pass it to continue. Queue `*` is all queues together. With `queue`, `cursor` has no effect.
     """
     which: dict[str, Any] = {
         "since": an_hour_ago() if query.since is UNSET else rfc3339_time(query.since, "query.since"),
@@ -36,8 +35,6 @@ def show_stats(call: Call, query: requests.StatsQuery, _: None) -> responses.Poi
     }
     if query.queue is UNSET:
         return _points(call.client._stats_page(**which, cursor=None if query.cursor is UNSET else query.cursor))
-    if query.cursor is not UNSET:
-        raise invalid([Fault("query.cursor", "is for pages of all queues: leave out queue")])
     return _points(StatPage(call.client.stats(**which, queue=query.queue), None))
 
 
