@@ -21,7 +21,7 @@ from bench.results import Results
 
 COMMANDS = (
     "all", "limit", "peers", "worker", "enqueue", "latency", "flat", "features", "network", "growth", "soak", "sqlite",
-    "chains", "web", "memory", "crash", "start", "idle", "tenants", "fleet",
+    "chains", "web", "memory", "crash", "start", "idle", "tenants", "fleet", "gateway",
 )  # fmt: skip
 #: Their results are tables, without repetitions or bars.
 SEPARATE = {"peer-faults": peer_faults, "failover": failover}

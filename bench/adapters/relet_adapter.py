@@ -16,6 +16,7 @@ SETTINGS = {
     "poll_interval": float(os.environ.get("BENCH_POLL", "1")),
     "queues": json.loads(os.environ.get("BENCH_SERVES", "null")),
     "max_jobs": json.loads(os.environ.get("BENCH_MAX_JOBS", "null")),
+    "gateway": os.environ.get("BENCH_GATEWAY"),
 }
 app, jobs = bench_app.app, bench_app.Jobs()
 
