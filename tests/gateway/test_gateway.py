@@ -19,7 +19,8 @@ import pytest
 from relet import App, Attempt, InvalidInput, Retry, Snooze, Worker
 from relet._gateway.line import Line
 from relet._gateway.server import workers_auth
-from relet._remote.channel import Gateways
+from relet._remote import wire
+from relet._remote.channel import Channel, Gateways
 from relet.errors import ReletError, StoreRefused
 from relet.types import BatchItem
 from tests.gateway import workers
@@ -244,3 +245,21 @@ def test_no_token_is_displayed(app: App, caplog: pytest.LogCaptureFixture) -> No
     for text in (caplog.text, *shown):
         assert TOKEN not in text
         assert SCOPED not in text
+
+
+def test_a_connection_in_use_is_closed_after_its_answer_once_its_channel_is_closed(app: App) -> None:
+    define_tasks(app)
+    with serving(app) as (url, _):
+        gateways = Gateways([url], TOKEN)
+        channel, worker = Channel(gateways), "test:1:aaaaaaaa"
+        asked = wire.RequestsIn(worker, 10.0)
+        waiting = threading.Thread(target=channel.call, args=("requests", asked, wire.RequestsOut, 10.0))
+        waiting.start()
+        until(lambda: channel._busy and next(iter(channel._busy)).sock is not None, "it does not wait")
+        (connection,) = channel._busy
+        channel.close()
+        other = Channel(gateways)
+        until(lambda: other.call("interrupt", wire.InterruptIn(worker), wire.Nothing) and not waiting.is_alive(), "")
+        other.close()
+        waiting.join()
+        assert connection.sock is None

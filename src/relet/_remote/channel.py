@@ -96,6 +96,7 @@ class Channel:
         self.gateways, self._timeout = gateways, timeout
         self._idle: deque[tuple[Address, http.client.HTTPConnection, float]] = deque()
         self._busy: dict[http.client.HTTPConnection, Address] = {}
+        self._is_closed = False
         gateways._channels.add(self)
 
     def call(self, verb: str, asked: Struct, kind: type[T], wait: float = 0.0) -> T:
@@ -162,10 +163,17 @@ class Channel:
             connection.close()
         else:
             self._idle.append((address, connection, SYSTEM.monotonic()))
+            if self._is_closed:
+                self.close()
 
     def close(self) -> None:
-        while self._idle:
-            self._idle.pop()[1].close()
+        """Close the connections. Those in use are closed after their answers."""
+        self._is_closed = True
+        while True:
+            try:
+                self._idle.pop()[1].close()
+            except IndexError:
+                return
 
 
 def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:

@@ -62,6 +62,7 @@ class Processes:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
         self._is_over = False
+        self._pauses = 0  # while there are any, no process is started again
         self._watcher = threading.Thread(target=self._watch, name="torture-processes", daemon=True)
 
     def start(self) -> None:
@@ -76,6 +77,15 @@ class Processes:
         """A proxy of this process. One that uses several gateways has one for each of them."""
         found = self._proxies[number]
         return found[int(size * 1000) % len(found)]
+
+    def pause(self) -> None:
+        """Start no process again until `resume`, as on a machine that sleeps."""
+        with self._lock:
+            self._pauses += 1
+
+    def resume(self) -> None:
+        with self._lock:
+            self._pauses -= 1
 
     def remote(self) -> list[int]:
         """The processes that reach the store by a gateway."""
@@ -116,9 +126,9 @@ class Processes:
         while not self._is_over:
             for number, process in enumerate(self._processes):
                 code = process.poll()
-                if code is not None and not self._is_over:
-                    self._history.write("exit", process=process.pid, code=code)
-                    with self._lock:
+                with self._lock:
+                    if code is not None and not self._is_over and not self._pauses:
+                        self._history.write("exit", process=process.pid, code=code)
                         self._processes[number] = self._start(number)
             time.sleep(0.05)
 
@@ -139,7 +149,7 @@ class Processes:
                 process_group=0,
                 env={
                     **os.environ, VARIABLE: str(settings.save(program.name)), "RELET_WEB_TOKEN": TOKEN,
-                    "RELET_GATEWAY_TOKEN": TOKEN,
+                    "RELET_GATEWAY_TOKEN": TOKEN, "PYTHONFAULTHANDLER": "1",
                 },
             )  # fmt: skip
         self._history.write("started", process=process.pid, program=program.name, is_remote=program.is_remote)
