@@ -16,7 +16,8 @@ from relet._worker import Worker
 from tests.databases import Database
 from tests.worker.working import connect, over, take, until, until_state, working
 
-HELD_FOR = 2.0  # seconds: twice the lease of the workers here
+LEASE = 2.0
+HELD_FOR = 2 * LEASE  # seconds
 
 
 @pytest.mark.parametrize("mode", ["share", "share row exclusive", "access exclusive"])
@@ -32,7 +33,7 @@ def test_living_workers_keep_their_jobs_while_the_table_is_locked(
         go.wait(30)
         return n
 
-    with working(pg_app, concurrency=6), working(pg_app, concurrency=6):
+    with working(pg_app, concurrency=6, lease=LEASE), working(pg_app, concurrency=6, lease=LEASE):
         jobs = [work.enqueue(n) for n in range(10)]
         until(lambda: len(starts) == 10)
         with closing(psycopg.connect(pg_database.url)) as other:
