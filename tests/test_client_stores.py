@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
+import sys
 import time
+import warnings
+from pathlib import Path
 
 import psycopg
+import pytest
 
 from relet import App
 from relet._core.job import Succeeded
@@ -100,3 +105,18 @@ def test_prune_takes_as_many_steps_as_it_needs(app: App) -> None:
     time.sleep(0.01)
     assert app.client.prune(keep_finished=0).finished == 2500
     assert app.client.count() == 0
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="Python warns of open connections from 3.13 on")
+def test_a_forgotten_app_on_sqlite_causes_no_warning(tmp_path: Path) -> None:
+    def forget() -> None:
+        for url in (f"sqlite:///{tmp_path / 'jobs.db'}", "sqlite:///:memory:"):
+            app = App(url)
+            app.client.migrate()
+            app.client.count()
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        forget()
+        gc.collect()
+    assert [str(one.message) for one in found] == []

@@ -15,7 +15,6 @@ import os
 import re
 import sqlite3
 import threading
-import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
@@ -55,6 +54,13 @@ _ROW = ("SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_TOOBIG", "SQLITE_RANGE")
 _ACCESS = ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")
 
 _warned = False
+
+
+class _Connection(sqlite3.Connection):
+    """Closes itself when it is garbage: Python warns of others from 3.13 on, also of those of a forgotten app."""
+
+    def __del__(self) -> None:
+        self.close()
 
 
 class SQLiteStore(Store):
@@ -225,7 +231,7 @@ class SQLiteStore(Store):
             self.close()
 
     def _close_writer(self) -> None:
-        if self._writer is not None and not self._memory:
+        if self._writer is not None and not self._memory:  # else all jobs would be gone
             writer, self._writer = self._writer, None
             writer.close()
 
@@ -439,15 +445,15 @@ class SQLiteStore(Store):
     def _open_writer(self) -> sqlite3.Connection:
         if self._writer is None:
             self._writer = self._connect()
-            if self._memory:  # `close` must not close it, as that would delete all jobs; it is closed with the store
-                weakref.finalize(self, self._writer.close)
         return self._writer
 
     def _connect(self) -> sqlite3.Connection:
         database, uri = (self._memory, True) if self._memory else (str(self.path), False)
         connection = None
         try:
-            connection = sqlite3.connect(database, uri=uri, isolation_level=None, check_same_thread=False, timeout=5.0)
+            connection = sqlite3.connect(
+                database, uri=uri, isolation_level=None, check_same_thread=False, timeout=5.0, factory=_Connection
+            )
             if not self._memory:
                 connection.execute("pragma journal_mode = wal")
                 connection.execute(f"pragma synchronous = {self._synchronous}")
