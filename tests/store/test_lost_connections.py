@@ -16,8 +16,9 @@ import pytest
 from relet import App, Job, State
 from relet._core.filters import Filter
 from relet._store.flows import search
-from relet._store.retry import RetryFor
-from relet.errors import StoreError
+from relet._store.retry import DEFAULT_RETRY, RetryFor, Transient
+from relet._store.sqlite import SQLiteStore
+from relet.errors import StoreBusy, StoreError, StoreUnavailable
 from tests.databases import Database, inventory
 from tests.harness import harness_of
 from tests.servers import PrivateServer
@@ -413,3 +414,20 @@ def _fails() -> Any:
     yield BEGIN
     yield read("limits/queue_settings")
     raise LookupError("in the middle of a transaction")
+
+
+@pytest.mark.parametrize(("error", "counts"), [(StoreBusy, [0, 1, 2, 3, 4, 5]), (StoreUnavailable, [0, 1, 2, 2, 2, 2])])
+def test_a_lost_connection_prolongs_the_next_tries_twice_at_most(
+    error: type[StoreBusy | StoreUnavailable], counts: list[int]
+) -> None:
+    """Six of them in a row let a call wait for a dead connection for 48 s. Found by torture, seed 301."""
+    found: list[int] = []
+
+    def work(may_be_committed: bool, failures: int) -> None:
+        found.append(failures)
+        if len(found) < len(counts):
+            raise Transient(error("for a test"), may_be_committed=False)
+
+    with closing(SQLiteStore(None)) as store:
+        store.retry(DEFAULT_RETRY, work)
+    assert found == counts

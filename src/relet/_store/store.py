@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from .._core.variants import Variant
 from .._system import SYSTEM
 from .._threads import DaemonThreadPool
-from ..errors import StoreError
+from ..errors import StoreBusy, StoreError
 from .flows import maintenance
 from .fragments import Dialect
 from .interrupts import leave
@@ -32,6 +32,7 @@ R = TypeVar("R")
 
 call_in_thread = DaemonThreadPool("relet-store").call
 
+MAX_LOST = 2  # lost connections after which the time limit of statements grows
 SWALLOWED = "a statement of this transaction failed and the error was swallowed: nothing was committed"
 ENDED = (
     "the handler called commit or rollback inside this transaction block: the block itself commits at its end, and "
@@ -125,13 +126,15 @@ class Store(ABC):
     def retry(self, policy: RetryPolicy, work: Callable[[bool, int], R]) -> R:
         """Call `work` until it returns, or until the policy gives up.
 
-        Its arguments: whether an earlier try may have been committed, and how many tries have failed.
+        Its arguments: whether an earlier try may have been committed, and how many tries may have needed more time.
+        Lost connections count twice at most: they say little of the server's speed, and the longer a call waits for an
+        answer, the later it notices that its connection is dead.
         """
         may_be_committed = was_stale = False
-        failures, started = 0, SYSTEM.monotonic()
+        failures, busy, started = 0, 0, SYSTEM.monotonic()
         while True:
             try:
-                return work(may_be_committed, failures)
+                return work(may_be_committed, busy + min(failures - busy, MAX_LOST))
             except Conflict:
                 if may_be_committed:
                     raise
@@ -141,6 +144,7 @@ class Store(ABC):
                     was_stale = True
                     continue
                 failures += 1
+                busy += isinstance(failure.error, StoreBusy)
                 may_be_committed = may_be_committed or failure.may_be_committed
                 if not policy.wait(failure.error, transient=True, failures=failures, started=started):
                     raise failure.error from failure.__cause__
@@ -167,7 +171,8 @@ class Store(ABC):
     def run_once(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
         """Run a flow in one transaction: commit, or roll back and raise. Raises Transient if a retry may succeed.
 
-        `failures`: tries that have failed before. Each of them doubles the time limit of the statements.
+        `failures`: tries that have failed before, for want of time perhaps. Each of them doubles the time limit of the
+        statements.
         """
 
     # Notifications

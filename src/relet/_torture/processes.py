@@ -108,18 +108,16 @@ class Processes:
             for number in (signal.SIGCONT, signal.SIGTERM):
                 with suppress(ProcessLookupError):
                     process.send_signal(number)
-        give_up = time.monotonic() + seconds
-        for process in self._processes:
-            self._wait(process, max(give_up - time.monotonic(), 0.1))
-
-    def _wait(self, process: subprocess.Popen[bytes], seconds: float) -> None:
-        try:
-            code: int | None = process.wait(seconds)
-        except subprocess.TimeoutExpired:
+        give_up, left = time.monotonic() + seconds, list(self._processes)
+        while left and time.monotonic() < give_up:
+            for process in [one for one in left if one.poll() is not None]:
+                self._history.write("exit", process=process.pid, code=process.returncode)
+                left.remove(process)
+            time.sleep(0.02)
+        for process in left:
             process.kill()
             process.wait()
-            code = None
-        self._history.write("exit", process=process.pid, code=code)
+            self._history.write("exit", process=process.pid, code=None)
 
     def _watch(self) -> None:
         """Start processes again that have ended, however that was."""
