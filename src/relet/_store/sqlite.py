@@ -60,7 +60,8 @@ class _Connection(sqlite3.Connection):
     """Closes itself when it is garbage: Python warns of others from 3.13 on, also of those of a forgotten app."""
 
     def __del__(self) -> None:
-        self.close()
+        with suppress(sqlite3.ProgrammingError):  # the file could not be opened
+            self.close()
 
 
 class SQLiteStore(Store):
