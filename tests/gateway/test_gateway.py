@@ -207,6 +207,7 @@ def test_a_worker_of_scoped_token_runs_its_queues_only(app: App) -> None:
     define_tasks(other)
     with serving(app) as (url, _), working(Worker(other, gateway=url, gateway_token=SCOPED)):
         assert app.client.result(own, timeout=20) == 1
+        until(lambda: [one for one in app.client.workers() if one.slots], "it does not report")
         (row,) = [one for one in app.client.workers() if one.slots]
         assert row.queues == ("billing",)
     assert app.client.get(foreign).state == "queued"  # type: ignore[union-attr]
