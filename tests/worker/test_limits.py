@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -44,7 +45,9 @@ def test_another_worker_goes_on_when_a_job_of_this_one_ends(pg_database: Databas
     async def second() -> None: ...
 
     one.client.limit_queue("default", max_running=1)
-    with working(one, poll_interval=NEVER), working(other, poll_interval=NEVER) as waiting:
+    with working(one, poll_interval=NEVER) as running, working(other, poll_interval=NEVER) as waiting:
+        producers = [worker._sessions[0].producers[0] for worker in (running, waiting)]
+        until(lambda: all(one._claim_at - time.monotonic() > 1.0 for one in producers), "both are idle")
         first.enqueue()
         until(lambda: one.client.count(state="running") == 1)
         second.enqueue()
