@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from relet import App, Draft
@@ -12,6 +14,7 @@ from relet._store.flows.claim_scope import Scope
 from relet._store.flows.enqueue import enqueue_again, enqueue_directly
 from relet._system import SYSTEM
 from relet._tasks.task import Task
+from relet.errors import JobNotFound
 from tests.databases import inventory
 
 
@@ -65,6 +68,21 @@ def test_a_repeated_enqueue_makes_no_job_again_that_was_deleted_meanwhile(app: A
     assert app.client.count() == 0
     assert inventory(app._store())["keys"] == 0
     assert [job.id for job in app._store().run(enqueue_again, [add.draft(4)])] != [plain.id]
+    assert app.client.count() == 1
+
+
+def test_a_repeated_enqueue_makes_a_job_whose_deletion_found_none(app: App) -> None:
+    """The first try did not reach the database, and the deletion came before the second."""
+
+    @app.task
+    def add(number: int) -> int:
+        return number + 1
+
+    draft = add.draft(1)
+    app.client.migrate()
+    with suppress(JobNotFound):
+        app.client.delete(draft.id)
+    app._store().run(enqueue_again, [draft])
     assert app.client.count() == 1
 
 

@@ -49,8 +49,8 @@ def delete_chain(job_id: str, *, dependents: bool = False) -> Flow[list[str]]:
 def remove(ids: Sequence[str]) -> Flow[None]:
     """Delete jobs that are locked. A unique key that one took over from a running job goes back to that job."""
     yield write("control/return_keys", ids=as_json(ids))
-    yield write("control/delete_jobs", ids=as_json(ids))
     yield write("control/remember_deleted", ids=as_json(ids))
+    yield write("control/delete_jobs", ids=as_json(ids))
 
 
 def _lock_live_jobs(chains: Iterable[str]) -> Flow[list[Row]]:

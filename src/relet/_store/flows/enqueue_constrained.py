@@ -16,7 +16,7 @@ from msgspec import Struct, field, structs
 
 from ..._core.job import Draft, Job, is_immediate, utc
 from ...errors import InvalidInput, JobNotFound, KeyTaken, ReletError, StoreBusy
-from ..query import BEGIN, Flow, Notify, Row, as_json, read, write
+from ..query import BEGIN, Flow, Notify, Row, as_json, pairs, read, write
 from . import inspect, mapping, replace, unique_keys
 
 Batch = Sequence[Draft[Any]]
@@ -263,7 +263,7 @@ def _find_stored(drafts: Batch, ids: Iterable[str], tried: frozenset[str]) -> Fl
     stored = {id: structs.replace(found[id], existing=False) for id in tried & found.keys()}
     deleted: dict[str, float] = {}
     for some in batches(sorted(tried - found.keys())):
-        deleted |= dict[str, float]((yield read("enqueue/find_deleted", ids=as_json(some))))
+        deleted |= pairs((yield read("enqueue/find_deleted", ids=as_json(some))))
     gone = {one.id: mapping.new_plain_job(one, utc(deleted[one.id])) for one in drafts if one.id in deleted}
     return found | stored | gone
 
