@@ -80,7 +80,7 @@ def drain_place(place: Place, jobs: int, processes: int = 1, env: Mapping[str, s
     window = Window(place, workers)
     for worker in workers:
         worker.go()
-    wait_until(lambda: _calls(workers) >= calls, PATIENCE, f"{calls} handler calls of {place.system.name}")
+    wait_until(lambda: count_calls(workers) >= calls, PATIENCE, f"{calls} handler calls of {place.system.name}")
     wait_until(lambda: place.unfinished() <= max(left_before, 0), PATIENCE, "nothing is left in the store")
     seconds = time.time() - min(worker.counts.first for worker in workers if worker.counts.first)
     used = window.figures(jobs)
@@ -90,7 +90,7 @@ def drain_place(place: Place, jobs: int, processes: int = 1, env: Mapping[str, s
     return {"jobs": jobs, "rate": calls / seconds, "seconds": seconds, **used}
 
 
-def _calls(workers: Sequence[Program]) -> int:
+def count_calls(workers: Sequence[Program]) -> int:
     for worker in workers:
         worker.check()
     return sum(worker.counts.calls for worker in workers)
@@ -98,7 +98,7 @@ def _calls(workers: Sequence[Program]) -> int:
 
 def check_calls(workers: Sequence[Program], expected: int) -> None:
     time.sleep(DUPLICATES_WITHIN)
-    found = _calls(workers)
+    found = count_calls(workers)
     if found != expected:
         raise Wrong(f"{found} handler calls instead of {expected}: jobs ran twice or not at all")
 

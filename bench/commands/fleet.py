@@ -17,6 +17,7 @@ from typing import Any
 from bench import cells
 from bench.commands.growth import track_statements
 from bench.commands.idle import CLAIM, backends, statement
+from bench.commands.tenants import CALLS, SESSIONS
 from bench.fleet_model import Costs, Fleet, Simulation
 from bench.lab import Lab
 from bench.machine import cpu_seconds
@@ -44,11 +45,7 @@ ROWS = (
     ),
 )  # fmt: skip
 SIZES, RATE, SLOTS, CORES = (1, 8, 64), 100.0, 2, 8
-SETTLED = (
-    45.0  # seconds until a process that has no jobs any more is idle: it closes connections, and checks less often
-)
-CALLS = "select coalesce(sum(calls), 0) from pg_stat_statements where query not like '%pg_stat_%'"
-SESSIONS = "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'relet'"
+SETTLED = 45.0  # seconds after its last job until a process has closed connections and checks seldom
 #: processes, jobs a second, seconds of a job
 SIMULATED = (
     (64, RATE, 0.0), (1_000, 0.0, 0.0), (1_000, 1_000.0, 1.0), (10_000, 0.0, 0.0), (10_000, 5_000.0, 1.0),
@@ -153,13 +150,13 @@ def _private_mib(pids: dict[int, float]) -> float:
 def _long(lab: Lab, place: PostgresPlace, workers: Sequence[Program], seconds: float) -> dict[str, Any]:
     """Per process, while each of them runs jobs for longer than that."""
     producer = place.start("producer", {"BENCH_FEATURE": "work"})
-    calls = _calls(workers)
+    calls = cells.count_calls(workers)
     producer.ask(f"bulk {SLOTS * len(workers)}")
     running = "select count(*) from relet.jobs where state = 'running'"
     wait_until(lambda: place.value(running) == SLOTS * len(workers), 60.0, "every slot has a job")
     with _watched(lab, place) as costs:
         time.sleep(seconds)
-    wait_until(lambda: _calls(workers) == calls + SLOTS * len(workers), 120.0, "the long jobs are over")
+    wait_until(lambda: cells.count_calls(workers) == calls + SLOTS * len(workers), 120.0, "the long jobs are over")
     place.await_empty(60.0)
     size = len(workers)
     return {
@@ -170,11 +167,11 @@ def _long(lab: Lab, place: PostgresPlace, workers: Sequence[Program], seconds: f
 
 def _drain(lab: Lab, place: PostgresPlace, workers: Sequence[Program], producer: Program, jobs: int) -> dict[str, Any]:
     """Per job, from its enqueue, a thousand in one call, to its end."""
-    before = _calls(workers)
+    before = cells.count_calls(workers)
     with _watched(lab, place) as costs:
         began = time.time()
         producer.ask(f"bulk {jobs}")
-        wait_until(lambda: _calls(workers) >= before + jobs, cells.PATIENCE, f"{jobs} handler calls")
+        wait_until(lambda: cells.count_calls(workers) >= before + jobs, cells.PATIENCE, f"{jobs} handler calls")
         place.await_empty(60.0)
     cells.check_calls(workers, before + jobs)
     claims, _, buffers = statement(place, CLAIM)
@@ -196,10 +193,10 @@ def _single(lab: Lab, place: PostgresPlace, workers: Sequence[Program], producer
         with _watched(lab, place) as costs:
             time.sleep(10.0)
         idle = costs.server / costs.seconds
-    before = _calls(workers)
+    before = cells.count_calls(workers)
     with _watched(lab, place) as costs:
         producer.ask(f"paced {jobs} {RATE:g}")
-        wait_until(lambda: _calls(workers) >= before + jobs, 60.0, "all stamps")
+        wait_until(lambda: cells.count_calls(workers) >= before + jobs, 60.0, "all stamps")
         place.await_empty(60.0)
     cells.check_calls(workers, before + jobs)
     claims, *_ = statement(place, CLAIM)
@@ -214,9 +211,3 @@ def _single(lab: Lab, place: PostgresPlace, workers: Sequence[Program], producer
         "claims": claims / jobs,
         "cores": costs.server / costs.seconds,
     }
-
-
-def _calls(workers: Sequence[Program]) -> int:
-    for worker in workers:
-        worker.check()
-    return sum(worker.counts.calls for worker in workers)

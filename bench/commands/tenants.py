@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.commands.growth import track_statements
+from bench.commands.idle import backends
 from bench.environments import ROOT
 from bench.lab import Lab
 from bench.machine import cpu_seconds
@@ -26,8 +27,8 @@ ROWS = (
     Row("tenants", "One worker for many tenants without jobs", "statements", "statements a second", True, "", DETAILS),
 )
 TENANTS, WATCHED = 500, 60.0
-SLEEPERS = "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'relet'"
-CALLS = "select sum(calls) from pg_stat_statements where query not like '%pg_stat_%'"
+SESSIONS = "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'relet'"
+CALLS = "select coalesce(sum(calls), 0) from pg_stat_statements where query not like '%pg_stat_%'"
 
 
 def plan(lab: Lab) -> Plan:
@@ -76,14 +77,13 @@ class _worker:
 
 
 def idle_costs(lab: Lab, place: PostgresPlace, pid: int, seconds: float) -> dict[str, float]:
-    def backends() -> float:
-        query = "select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
-        return sum(lab.postgres.backend_seconds(one) for (one,) in place.db.execute(query))
+    def server() -> float:
+        return sum(backends(lab, place).values())
 
     place.db.execute("select pg_stat_statements_reset()")
-    began, worker, server, connections, threads = time.monotonic(), cpu_seconds(pid), backends(), 0, 0
+    began, worker, before, connections, threads = time.monotonic(), cpu_seconds(pid), server(), 0, 0
     while time.monotonic() - began < seconds:
-        connections = max(connections, int(place.value(SLEEPERS)))
+        connections = max(connections, int(place.value(SESSIONS)))
         threads = max(threads, len(list(Path(f"/proc/{pid}/task").iterdir())))
         time.sleep(0.2)
     passed = time.monotonic() - began
@@ -92,7 +92,7 @@ def idle_costs(lab: Lab, place: PostgresPlace, pid: int, seconds: float) -> dict
         "connections": connections,
         "threads": threads,
         "worker_percent": 100 * (cpu_seconds(pid) - worker) / passed,
-        "server_percent": 100 * (backends() - server) / passed,
+        "server_percent": 100 * (server() - before) / passed,
     }
 
 

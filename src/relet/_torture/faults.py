@@ -167,15 +167,12 @@ class Injector:
     def _stop_all(self, fault: Fault) -> None:
         """As a laptop that sleeps: no worker renews, and none may take the jobs of the others afterwards. Gateways take
         jobs of dead workers, too, so they are stopped as well."""
-        for processes in (self._workers, self._gateways):
-            processes.pause()
-        pids = [self._workers.pid(number) for number in range(self._workers.number)]
-        gateways = [self._gateways.pid(number) for number in range(self._gateways.number)]
         seconds, began = 1.5 * self._settings.lease, time.time()
-        self._note(fault, seconds=seconds, stopped=pids)
-        self._pause(gateways + pids, seconds)
-        for processes in (self._workers, self._gateways):
-            processes.resume()
+        with self._workers.paused(), self._gateways.paused():
+            pids = [self._workers.pid(number) for number in range(self._workers.number)]
+            gateways = [self._gateways.pid(number) for number in range(self._gateways.number)]
+            self._note(fault, seconds=seconds, stopped=pids)
+            self._pause(gateways + pids, seconds)
         if gateways:
             self._history.write("gateway runs again", began=began)
 

@@ -8,8 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -78,14 +78,16 @@ class Processes:
         found = self._proxies[number]
         return found[int(size * 1000) % len(found)]
 
-    def pause(self) -> None:
-        """Start no process again until `resume`, as on a machine that sleeps."""
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Start no process again in this block, as on a machine that sleeps."""
         with self._lock:
             self._pauses += 1
-
-    def resume(self) -> None:
-        with self._lock:
-            self._pauses -= 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._pauses -= 1
 
     def remote(self) -> list[int]:
         """The processes that reach the store by a gateway."""
