@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const now = () => performance.now() / 1000; // seconds, monotonic
 const WAIT = 20; // seconds that a claim waits for jobs
+const claimOf = (token) => token.slice(0, 24); // the part that names the claim
 
 export class Fail extends Error {} // thrown by a handler: do not retry
 
@@ -17,7 +18,7 @@ export class Worker {
     this.worker = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
     this.running = new Map(); // by job id and lease token, until the end of the attempt is stored
     this.ended = new Map(); // outcomes that are not stored yet, by the same keys
-    this.claims = new Set(); // tokens of claims that were not answered yet
+    this.claims = new Set(); // claims that were not answered yet
   }
 
   async call(verb, body, wait = 0) {
@@ -87,17 +88,17 @@ export class Worker {
     const wait = alone ? 0 : this.running.size ? 1 : WAIT; // a slot may become free meanwhile
     const [token, tasks, sent] = [randomUUID(), Object.keys(this.tasks), now()];
     const body = { token, tasks, want: free, slots: free, lease: this.lease, queues: this.queues, wait, alone };
-    this.claims.add(token);
+    this.claims.add(claimOf(token));
     const found = await this.insist("claim", body, wait, { again: true });
     // The leases began after the request was sent, and after the gateway had waited.
-    for (const job of found.jobs) this.start(job, token, sent + (found.waited ?? 0) + job.lease);
-    this.claims.delete(token);
+    for (const job of found.jobs) this.start(job, sent + (found.waited ?? 0) + job.lease);
+    this.claims.delete(claimOf(token));
     if (alone) while (this.running.size) await sleep(20);
     else if (found.quarantined && !this.running.size) await this.claim(true); // it has lost two workers: it runs alone
   }
 
-  async start(job, token, deadline) {
-    const [key, lease, abort] = [`${job.id} ${token}`, { id: job.id, token }, new AbortController()];
+  async start(job, deadline) {
+    const [key, lease, abort] = [`${job.id} ${job.token}`, { id: job.id, token: job.token }, new AbortController()];
     const { signal } = abort;
     const attempt = { job, lease, deadline, abort, lost: false };
     this.running.set(key, attempt);
@@ -129,7 +130,7 @@ export class Worker {
     for (const one of found.lost)
       if (of(one) && one.reason !== "settled") Object.assign(of(one), { lost: true }).abort.abort(one.reason);
     for (const { id, token } of found.unknown) // jobs of a claim whose answer was lost
-      if (!claims.has(token) && !this.claims.has(token) && !of({ id, token }))
+      if (!claims.has(claimOf(token)) && !this.claims.has(claimOf(token)) && !of({ id, token }))
         this.ended.set(`${id} ${token}`, { id, token, outcome: "released", reason: "its claim was not answered" });
   }
 

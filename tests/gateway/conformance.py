@@ -160,8 +160,19 @@ def a_claim_that_is_repeated_gets_its_jobs(site: Site) -> None:
     worker, token = site.speaker(), str(uuid.uuid4())
     first = worker.claim(token=token, want=2)
     again = worker.claim(token=token, want=2, again=True)
-    assert ids(first) == ids(again)
+    assert [lease(job) for job in first] == [lease(job) for job in again]
     assert len(first) == 2
+    assert {job["token"][:24] for job in first} == {token[:24]}
+
+
+def a_claim_that_runs_twice_leases_with_two_tokens(site: Site) -> None:
+    site.enqueue(1)
+    worker, token = site.speaker(), str(uuid.uuid4())
+    (first,) = worker.claim(token=token)
+    worker.settle(lease(first, outcome="released"))
+    (second,) = worker.claim(token=token)
+    assert first["id"] == second["id"]
+    assert ids(worker.renew(first)["lost"]) == [first["id"]]
 
 
 def a_claim_whose_answer_was_lost_is_found_by_the_next_renewal(site: Site) -> None:
@@ -412,7 +423,8 @@ CHECKS: tuple[Check, ...] = (
     hello_tells_the_limits, a_worker_that_says_hello_is_listed_until_its_goodbye, counts_are_added_once,
     a_claimed_job_is_described, a_result_is_stored_and_a_repeated_settle_gets_the_same_answer,
     every_outcome_has_its_state, a_job_can_continue_with_another, an_outcome_that_is_refused_holds_up_no_other,
-    a_claim_that_is_repeated_gets_its_jobs, a_claim_whose_answer_was_lost_is_found_by_the_next_renewal,
+    a_claim_that_is_repeated_gets_its_jobs, a_claim_that_runs_twice_leases_with_two_tokens,
+    a_claim_whose_answer_was_lost_is_found_by_the_next_renewal,
     no_worker_learns_the_leases_of_another, a_renewal_extends_the_lease, a_former_owner_changes_nothing,
     losses_have_their_reasons, requests_reach_the_worker, a_claim_waits_for_a_job,
     a_claim_that_finds_nothing_is_answered_in_time, nothing_is_claimed_for_a_client_that_has_gone,

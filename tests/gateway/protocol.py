@@ -60,11 +60,11 @@ class Speaker:
         return self.post(verb, {"worker": self.worker, **fields})
 
     def claim(self, *tasks: str, token: str | None = None, **fields: Any) -> list[dict[str, Any]]:
-        """The jobs of a claim, each with its token."""
+        """The jobs of a claim."""
         token = token or str(uuid.uuid4())
         body = {"token": token, "tasks": list(tasks) or ["work"], "want": 10, "lease": self.lease, **fields}
         jobs: list[dict[str, Any]] = self.ask("claim", **body)["jobs"]
-        return [{**job, "token": token} for job in jobs]
+        return jobs
 
     def settle(self, *outcomes: dict[str, Any]) -> list[dict[str, Any]]:
         settled: list[dict[str, Any]] = self.ask("settle", outcomes=list(outcomes))["settled"]

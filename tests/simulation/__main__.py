@@ -66,6 +66,8 @@ def _run(options: argparse.Namespace) -> int:
     print(f"{number} seeds in {seconds:.0f} s: {jobs:,} jobs, {faults:,} faults, {lost:,} attempts lost")
     for result in [] if options.quick else found[:3]:
         _explain(result)
+    for result in found:
+        print(f"seed {result.seed}: {', '.join(sorted({one.invariant for one in result.violations}))}")
     letters = Counter(one.invariant for result in found for one in result.violations)
     print(f"{len(found)} seeds broke an invariant {dict(letters) or ''}")
     return 1 if found else 0

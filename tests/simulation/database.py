@@ -18,6 +18,7 @@ from relet._store.store import AsyncStoreTransaction, Store, StoreTransaction
 from relet._torture.record import sqlite_statements
 from relet.errors import RowRejected, StoreError, StoreUnavailable
 from tests.simulation.kernel import Kernel, Process
+from tests.simulation.system import without_sweeper
 
 R = TypeVar("R")
 LATE = 0.8  # seconds by which a transaction is late at most
@@ -120,8 +121,9 @@ TABLES = "select name from sqlite_master where type = 'table' and name not like 
 
 @cache
 def _recording(pid: int) -> _Recording:
-    """That of a process."""
-    return _Recording()
+    """That of a process. Its pools start no thread, which would close connections by the clock of the machine."""
+    with without_sweeper():
+        return _Recording()
 
 
 class Link:

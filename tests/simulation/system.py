@@ -86,18 +86,27 @@ REPLACED = ("monotonic", "time", "random", "uniform", "sample", "sleep", "event"
 
 
 @contextmanager
+def without_sweeper() -> Iterator[None]:
+    """A pool that is made or used in this block keeps its connections, and starts no thread."""
+    real, pool._sweeper = pool._sweeper, _NoSweeper()  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        pool._sweeper = real
+
+
+@contextmanager
 def simulated(kernel: Kernel, base: float) -> Iterator[None]:
     """The store and the flows use the global SYSTEM: its functions are those of the simulation within the block."""
-    system, sweeper = SimSystem(kernel, base=base), pool._sweeper
-    pool._sweeper = _NoSweeper()  # type: ignore[assignment]
+    system = SimSystem(kernel, base=base)
     for name in REPLACED:
         setattr(SYSTEM, name, getattr(system, name))
     for module in MAKE_IDS:
         module.new_id = system.new_id  # type: ignore[attr-defined]
     try:
-        yield
+        with without_sweeper():
+            yield
     finally:
-        pool._sweeper = sweeper
         for module in MAKE_IDS:
             module.new_id = System.new_id  # type: ignore[attr-defined]
         for name in REPLACED:

@@ -7,15 +7,12 @@ from contextlib import suppress
 import pytest
 
 from relet import App, Draft
-from relet._core.job import Lease, Released
-from relet._store.flows import settle
-from relet._store.flows.claim import claim_plain
-from relet._store.flows.claim_scope import Scope
+from relet._core.job import State, Succeeded
 from relet._store.flows.enqueue import enqueue_again, enqueue_directly
-from relet._system import SYSTEM
 from relet._tasks.task import Task
 from relet.errors import JobNotFound
 from tests.databases import inventory
+from tests.harness import LEASE, StoreHarness, token
 
 
 @pytest.fixture
@@ -98,21 +95,25 @@ def test_jobs_that_were_enqueued_in_the_same_millisecond_as_others_that_are_over
     assert pg_app.client.count(state=["queued"]) == 20
 
 
-def test_a_claim_does_not_lease_a_job_again_with_the_same_token(app: App) -> None:
-    """The server runs a claim after the worker has repeated it, and the attempt that it began has ended."""
+def test_a_claim_that_the_server_runs_late_leases_with_another_token(harness: StoreHarness) -> None:
+    """The worker has repeated it meanwhile, and the attempt that the repeat began has ended."""
+    mark = token()
+    harness.add()
+    (job,) = harness.claim(token=mark, again=True)
+    harness.release(job)
+    (late,) = harness.claim(token=mark)
+    assert late.id == job.id
+    assert harness.settle((job.lease, Succeeded("1"))) == [None]
+    assert [one.lease for one in harness.claim(token=mark, again=True)] == [late.lease]
 
-    @app.task
-    def add(number: int) -> int:
-        return number + 1
 
-    store, token = app._store(), SYSTEM.new_token()
-
-    def claim(token: str) -> list[Lease]:
-        found = store.run(claim_plain, "worker", token, [Scope("default", 1)], [add.name], want=1, lease=30.0)
-        return [Lease(job.id, token) for job in found.jobs]
-
-    add.enqueue(1)
-    (lease,) = claim(token)
-    store.run(settle.settle, [(lease, Released("shutdown"))], SYSTEM.random)
-    assert claim(token) == []
-    assert len(claim(SYSTEM.new_token())) == 1
+def test_a_claim_that_is_repeated_after_its_leases_were_reaped_leases_with_another_token(harness: StoreHarness) -> None:
+    """The answer was lost, and the worker stood still for longer than a lease. Found by the simulation, seed 956."""
+    mark = token()
+    harness.add()
+    (first,) = harness.claim(token=mark)
+    harness.later(LEASE + 1).reap()
+    (second,) = harness.claim(token=mark, again=True)
+    assert (second.id, second.version) == (first.id, 2)
+    assert harness.renew(first.lease).lost == [first.lease]
+    assert harness.settle((first.lease, Succeeded("1")), (second.lease, Succeeded("2"))) == [None, State.SUCCEEDED]

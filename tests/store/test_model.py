@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +21,7 @@ from msgspec import UNSET
 
 from relet._core.job import Draft, Job, Lease, Outcome, Succeeded
 from relet._core.machine import TRANSITIONS
+from relet._core.tokens import token_of_try
 from relet._store.flows import chains, claim_scope, enqueue, follow_ups, lease, maintenance, operations, promote
 from relet._store.flows import claim as claim_flows
 from relet._store.flows import control as steer
@@ -27,6 +29,7 @@ from relet._store.flows import inspect as look
 from relet._store.flows import settle as settle_flows
 from relet._store.flows.claim_scope import Scope
 from relet._store.flows.operations import Operation
+from relet._system import SYSTEM
 from relet.errors import HasDependents, InvalidInput, InvalidTransition, JobNotFound, KeyTaken, ReletError
 from tests import servers
 from tests.plugin.selection import rounds
@@ -36,6 +39,7 @@ from tests.store.model import HALF, OVER
 from tests.store.model_operators import FullModel
 
 BASE = 1_767_225_600.0  # the moment in the ids below
+LAST = str(uuid.UUID(int=2**128 - 1))  # the random part of the tokens of repeated claims
 THOROUGH = os.environ.get("RELET_HYPOTHESIS") == "thorough"
 SETTINGS = settings(
     max_examples=2000 if THOROUGH else rounds(7, all=30),
@@ -230,7 +234,7 @@ class History(RuleBasedStateMachine):
             self.enqueue(if_none, lost=False)
         alone = alone and any(row.losses > 1 for row in queued)
         self.made += 1
-        token = str(uuid.UUID(int=self.made))
+        token = str(uuid.UUID(int=self.made << 48))  # the last 48 bits are another for each try
         scopes = [Scope(name, want) for name, want in zip(queues, wants, strict=False)]
         options: dict[str, Any] = {
             "want": wants[2],
@@ -240,7 +244,7 @@ class History(RuleBasedStateMachine):
             "alone": alone,
         }
 
-        def by_model() -> tuple[Any, ...]:
+        def by_model(token: str = token) -> tuple[Any, ...]:
             chosen = {job["id"] for job in self.first[0]}
             jobs, *waiting = self.model.claim(worker, token, scopes, tasks, self.now, **options, chosen=chosen)
             return [{name: job[name] for name in CLAIMED} for job in jobs], *waiting
@@ -254,10 +258,13 @@ class History(RuleBasedStateMachine):
         jobs, *_ = self.run_on_all(by_model, claim_flows.claim, worker, token, scopes, tasks, **how, shape=by_store)
         if received == "when repeated":
             first = (jobs, False, False)
-            known = (lambda: first) if jobs else by_model
-            jobs, *_ = self.run_on_all(
-                known, claim_flows.claim_again, worker, token, scopes, tasks, **how, shape=by_store
-            )
+            second = token_of_try(token, LAST)
+            known = (lambda: first) if jobs else partial(by_model, second)
+            with patch.object(SYSTEM, "new_token", lambda: LAST):
+                found, *_ = self.run_on_all(
+                    known, claim_flows.claim_again, worker, token, scopes, tasks, **how, shape=by_store
+                )
+            jobs, token = (jobs, token) if jobs else (found, second)
         if received != "never":
             self.leases += [(worker, Lease(job["id"], token)) for job in jobs]
 

@@ -10,6 +10,7 @@ from msgspec import Raw, structs
 from .._core.job import Claimed
 from .._remote.wire import ClaimIn, ClaimOut, JobDoc
 from .._store.flows import quarantine
+from .._store.flows.claim import next_token
 from .._store.flows.claim_scope import Claim
 from .._worker.claimer import Claimer
 from .context import GatewayContext
@@ -67,8 +68,9 @@ class Line:
         return self._claimer.read_flags(self._context, found, asked.want, end, is_slow=is_slow)
 
     def _send(self, asked: ClaimIn, worker: str, sent: float) -> Claim:
+        """Each try has its own token, because a worker that waits is served by many of them."""
         return self._claimer.claim(
-            self._context, worker, asked.token, want=asked.want, lease=asked.lease, slots=asked.slots,
+            self._context, worker, next_token(asked.token), want=asked.want, lease=asked.lease, slots=asked.slots,
             ahead=asked.ahead, sent=sent, alone=asked.alone, again=asked.again,
         )  # fmt: skip
 
@@ -87,7 +89,7 @@ def _job(job: Claimed, lease: float) -> JobDoc:
     policy = job.policy
     chain = None if job.chain == job.id else job.chain
     return JobDoc(
-        job.id, job.version, job.task, job.queue, Raw(job.payload_json.encode()), job.attempt, policy.max_attempts,
-        policy.lease or lease, job.created_at, job.run_at, job.expires_at, job.priority, job.losses, policy.timeout,
-        job.target, job.group, chain, job.position, job.dependency_count, job.context,
+        job.id, job.token, job.version, job.task, job.queue, Raw(job.payload_json.encode()), job.attempt,
+        policy.max_attempts, policy.lease or lease, job.created_at, job.run_at, job.expires_at, job.priority,
+        job.losses, policy.timeout, job.target, job.group, chain, job.position, job.dependency_count, job.context,
     )  # fmt: skip

@@ -159,7 +159,7 @@ class RemoteStore(Store):
             again, alone,
         )  # fmt: skip
         found = self._call("claim", asked, wire.ClaimOut, wait)
-        jobs = [_claimed(one, token, lease) for one in found.jobs]
+        jobs = [_claimed(one, lease) for one in found.jobs]
         for job in jobs:
             session.hold(job)
         flags = None
@@ -367,12 +367,12 @@ def _queues(session: Session, scopes: Sequence[Scope]) -> list[str] | None:
     return None if session.serves_all else [one.queue for one in scopes]
 
 
-def _claimed(doc: wire.JobDoc, token: str, lease: float) -> Claimed:
+def _claimed(doc: wire.JobDoc, lease: float) -> Claimed:
     own = None if doc.lease == lease else doc.lease
     usual = doc.max_attempts == _POLICY.max_attempts and own is None and doc.timeout is None
     policy = _POLICY if usual else Policy(doc.max_attempts, lease=own, timeout=doc.timeout)
     return Claimed(
-        doc.id, token, doc.version, doc.task, doc.queue, bytes(doc.payload).decode(), doc.priority, doc.target,
+        doc.id, doc.token, doc.version, doc.task, doc.queue, bytes(doc.payload).decode(), doc.priority, doc.target,
         doc.attempt, doc.losses, policy, doc.chain or doc.id, doc.position, (-doc.priority, 0), doc.created_at,
         doc.run_at, doc.expires_at, doc.group, doc.dependency_count, doc.context,
     )  # fmt: skip

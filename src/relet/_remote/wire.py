@@ -83,7 +83,7 @@ class HelloOut(Struct):
 
 class ClaimIn(Struct, omit_defaults=True):
     """Asks for up to `want` jobs. `slots`: how many of them could start at once. `ahead`: how many more to take from
-    queues with limits. `again`: an earlier try of this claim, with this token, may have been carried out."""
+    queues with limits. `again`: an earlier try of this claim may have been carried out."""
 
     worker: WorkerName
     token: UUID
@@ -99,9 +99,10 @@ class ClaimIn(Struct, omit_defaults=True):
 
 
 class JobDoc(Struct, omit_defaults=True, gc=False):
-    """A claimed job. Its lease has the token of the claim."""
+    """A claimed job. `token`: that of its lease."""
 
     id: str
+    token: str
     version: int
     task: str
     queue: str

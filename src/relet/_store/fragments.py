@@ -19,9 +19,7 @@ because engines that distribute rows refuse those in RETURNING.
 `{room}`: the queues that may be served, in the order that the caller asked for (sorted, because the planner would join
 them in another order): not paused ones, and, unless the limits are locked, only those before the first queue that has a
 limit.
-`{startable}`: whether a claim may take a job: it has no `start_by`, has started before, or that time is ahead; and its
-last lease has another token. The server may run a claim after the worker has repeated it and settled the job: a second
-lease with the same token would be no fence.
+`{startable}`: whether a claim may take a job: it has no `start_by`, has started before, or that time is ahead.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Claimer:
         alone: bool = False,
         again: bool = False,
     ) -> Claim:
-        """Claim from all queues. `again`: an earlier try with this token may have been committed."""
+        """Claim from all queues. `again`: an earlier try of this claim may have been committed."""
         # In random order, so that no queue is always served first. A sample, if there are very many.
         queues = self._claimed_from = self._system.sample(self.queues, min(len(self.queues), MAX_QUEUES))
         scopes = [self.cursor.scope(queue, want, sent, by_task=queue in self.foreign) for queue in queues]

@@ -120,16 +120,13 @@ class Foreground:
         producer, sent = self._session.producers[0], SYSTEM.monotonic()
         note = audit.Note(SYSTEM.new_id(), who, "run", job_id, {})
         noted: Callable[..., Flow[Claimed]] = audit.noted
-        context.leases.claims_in_flight.add(token)
-        try:
+        with context.leases.claiming(token):
             claimed = context.store.run(
                 noted, note, claim_one.claim_one, context.worker, token, job_id, context.tasks,
                 lease=context.settings.lease, random=SYSTEM.random,
             )  # fmt: skip
             execution = producer.execution(claimed, sent)
             context.leases.add([execution])
-        finally:
-            context.leases.claims_in_flight.discard(token)
         producer.take([execution])
         if execution.prepare is not None:
             execution.prepare(execution)

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from operator import attrgetter
 
 from .._core.job import Lease, Released, Request, State
+from .._core.tokens import claim_of
 from .._store.flows import inspect, settle
 from .._store.flows import lease as flows
 from .._store.flows.lease import Renewal
@@ -84,7 +85,7 @@ class Heartbeat:
     def beat(self) -> None:
         """Renew all leases, and act on what the store reports about each: renewed, requested, locked, lost."""
         executions = [one for one in self._leases.executions() if one.attempt.aborted != "timeout"]
-        in_flight = set(self._leases.claims_in_flight)
+        in_flight = self._leases.claims_in_flight
         self._sent = sent = self._now()
         leases = [one.lease for one in executions]
         store = self._store if leases or in_flight else self._shared
@@ -160,7 +161,7 @@ class Heartbeat:
         """Release jobs that the store has leased to this worker, but whose claim was never answered, or whose end the
         database has lost."""
         in_flight |= self._leases.claims_in_flight
-        orphans = [one for one in leases if one.token not in in_flight and self._leases.is_orphan(one)]
+        orphans = [one for one in leases if claim_of(one.token) not in in_flight and self._leases.is_orphan(one)]
         if not orphans:
             return
         undone = self._undone.report_ends(self._leases.ends.among(orphans))

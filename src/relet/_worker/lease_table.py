@@ -6,9 +6,11 @@ here, so that no job runs without being renewed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from .._core.job import Lease, Progress
+from .._core.tokens import claim_of
 from ..errors import AbortReason
 from ..events import Events, LeaseLost
 from .ends import Ends
@@ -30,8 +32,22 @@ class LeaseTable:
         self._progress: dict[Lease, Progress] = {}
         self._abandoned: dict[Lease, None] = {}  # the store rejects their outcomes, so they are left to expire
         self.ends = Ends()
-        self.claims_in_flight: set[str] = set()  # tokens; a renewal must not release what these may bring
+        self._claims: set[str] = set()  # that are not answered; a renewal must not release what these may bring
         self.on_add: Callable[[Sequence[Execution]], None] = lambda executions: None
+
+    @property
+    def claims_in_flight(self) -> set[str]:
+        """A copy of the names of all claims that are not answered yet."""
+        return set(self._claims)
+
+    @contextmanager
+    def claiming(self, token: str) -> Iterator[None]:
+        """A claim is in flight in this block, and its jobs are added before the end."""
+        self._claims.add(claim_of(token))
+        try:
+            yield
+        finally:
+            self._claims.discard(claim_of(token))
 
     def add(self, executions: Sequence[Execution]) -> None:
         self._executions.update([(execution.lease, execution) for execution in executions])

@@ -180,9 +180,8 @@ class Producer:
     def _claim(self, want: int, slots: int, alone: bool) -> Claim:
         token, leases = self._system.new_token(), self._context.leases
         begin, failures = self._now(), self._store.failures
-        leases.claims_in_flight.add(token)
         self.notifications.begin_claim()
-        try:
+        with leases.claiming(token):
             found = self._claimer.claim(
                 self._store, self._context.worker, token, want=want, lease=self._context.settings.lease,
                 slots=slots, ahead=self.slots.ahead_of_limits(), sent=begin, alone=alone,
@@ -191,8 +190,6 @@ class Producer:
             executions = [self.execution(job, begin) for job in found.jobs]
             if executions:
                 leases.add(executions)
-        finally:
-            leases.claims_in_flight.discard(token)
         end = self._now()
         elapsed = end - begin if failures == self._store.failures else None
         is_slow = self._claimer.record(found.jobs, elapsed, end)

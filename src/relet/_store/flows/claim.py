@@ -10,6 +10,8 @@ from typing import Any
 from msgspec import Struct, field, structs
 
 from ..._core.job import Claimed
+from ..._core.tokens import token_of_try, tokens_of_claim
+from ..._system import SYSTEM
 from ..query import Flow, read, repeated_by
 from . import limits, mapping
 from .claim_scope import EVERYTHING, HEALTHY, QUARANTINED, SUSPECT, Claim, QueueFlags, Scope
@@ -18,19 +20,31 @@ from .lease import reap_in_transaction
 
 
 def claim_again(worker: str, token: str, *args: Any, **kwargs: Any) -> Flow[Claim]:
-    """Claim when an earlier try with this token may have been committed: the jobs that it took belong to the worker."""
-    return (yield from _found_or(token, claim(worker, token, *args, **kwargs)))
+    """Claim when an earlier try of this claim may have been committed: the jobs that it took belong to the worker."""
+    return (yield from _found_or(token, claim(worker, next_token(token), *args, **kwargs)))
 
 
 def claim_plain_again(worker: str, token: str, *args: Any, **kwargs: Any) -> Flow[Claim]:
     """The same for a claim of healthy jobs from queues without limits."""
-    return (yield from _found_or(token, claim_plain(worker, token, *args, **kwargs)))
+    return (yield from _found_or(token, claim_plain(worker, next_token(token), *args, **kwargs)))
 
 
 def _found_or(token: str, claiming: Flow[Claim]) -> Flow[Claim]:
-    """The jobs that an earlier try claimed with this token; if there are none, run the flow."""
-    found = mapping.claimed((yield read("claim/claimed", token=token)), token)
+    """The jobs that an earlier try took; if there are none, run the flow."""
+    found = yield from find_claimed(token)
     return Claim(_in_order(found)) if found else (yield from claiming)
+
+
+def find_claimed(token: str) -> Flow[list[Claimed]]:
+    """The jobs that earlier tries of a claim took, each with the token of its try."""
+    first, last = tokens_of_claim(token)
+    rows = yield read("claim/claimed", first=first, last=last)
+    return [mapping.claimed([row[1:]], row[0])[0] for row in rows]
+
+
+def next_token(token: str) -> str:
+    """The token for the next try of a claim."""
+    return token_of_try(token, SYSTEM.new_token())
 
 
 @repeated_by(claim_plain_again)

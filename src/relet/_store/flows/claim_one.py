@@ -16,6 +16,7 @@ from ..._core.text import duration
 from ...errors import InvalidTransition, JobNotFound, UnknownTask
 from ..query import BEGIN, Flow, as_json, read, repeated_by, write
 from . import control, limits, mapping, promote
+from .claim import find_claimed, next_token
 from .lease import reap_in_transaction
 
 HINTS = {
@@ -30,9 +31,9 @@ WAITS = {
 
 
 def claim_one_again(worker: str, token: str, *args: Any, **kwargs: Any) -> Flow[Claimed]:
-    """Claim when an earlier try with this token may have been committed."""
-    found = mapping.claimed((yield read("claim/claimed", token=token)), token)
-    return found[0] if found else (yield from claim_one(worker, token, *args, **kwargs))
+    """Claim when an earlier try of this claim may have been committed."""
+    found = yield from find_claimed(token)
+    return found[0] if found else (yield from claim_one(worker, next_token(token), *args, **kwargs))
 
 
 @repeated_by(claim_one_again)

@@ -1,4 +1,4 @@
--- The jobs that a claim with this token took, if its reply was lost.
-select {claimed}
+-- The jobs that earlier tries of a claim took, if their replies were lost.
+select j.token::text, {claimed}
 from {schema}.jobs j
-where j.expires_at between '-infinity' and 'infinity' and j.token = :token::text::uuid
+where j.expires_at between '-infinity' and 'infinity' and j.token between :first::text::uuid and :last::text::uuid

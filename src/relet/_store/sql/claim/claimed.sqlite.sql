@@ -1,4 +1,4 @@
--- The jobs that a claim with this token took, if its reply was lost.
-select {claimed}
+-- The jobs that earlier tries of a claim took, if their replies were lost.
+select token, {claimed}
 from {schema}.jobs
-where expires_at is not null and token = :token;
+where expires_at is not null and token between :first and :last;

@@ -1,1 +1,1 @@
-(start_by is null or version > 0 or start_by > {now}) and token is not :token
+(start_by is null or version > 0 or start_by > {now})
