@@ -20,6 +20,7 @@ from tests.simulation.lockstep import Schema
 from tests.simulation.run import Result, make_plan, simulate
 
 CHUNK = 5
+SHOWN = 5  # violations of a seed
 URL = "RELET_SIMULATION_URL"
 
 
@@ -67,7 +68,9 @@ def _run(options: argparse.Namespace) -> int:
     for result in [] if options.quick else found[:3]:
         _explain(result)
     for result in found:
-        print(f"seed {result.seed}: {', '.join(sorted({one.invariant for one in result.violations}))}")
+        print(f"seed {result.seed}:")
+        for one in result.violations[:SHOWN]:
+            print(f"  {one.invariant} {one.job} {one.text}")
     letters = Counter(one.invariant for result in found for one in result.violations)
     print(f"{len(found)} seeds broke an invariant {dict(letters) or ''}")
     return 1 if found else 0
@@ -120,7 +123,7 @@ def _explain(result: Result) -> None:
     print(f"seed {result.seed}: {len(plan)} of {result.faults} faults are needed:")
     for fault in plan:
         print(f"  {fault.at:7.3f} s {fault.kind}, worker {fault.worker}, size {fault.size:.3f}")
-    for one in _simulate(result.seed, plan).violations[:5]:
+    for one in _simulate(result.seed, plan).violations[:SHOWN]:
         print(f"  {one.invariant} {one.job} {one.text}")
 
 

@@ -35,6 +35,12 @@ R = TypeVar("R")
 LOCK_TIMEOUT = 300  # milliseconds, for the transactions of handlers: no other thread runs while they wait
 USUAL = 0.01  # seconds within which most statements end
 ANSWER_WITHIN = 30.0  # seconds
+#: The sessions that keep another one waiting. One whose transaction has ended is not among them, though the server may
+#: name it for a moment longer.
+BLOCKERS = (
+    "select from pg_stat_activity where pid = any(pg_blocking_pids(%s)) "
+    "and (state like 'idle in transaction%%' or wait_event_type = 'Lock')"
+)
 POLL = 0.01  # seconds of virtual time between two looks at a statement that waits for a lock
 
 
@@ -110,6 +116,7 @@ class LockstepDatabase(Database):
         self.note_time()
         session.answer = answer = session.thread.submit(call)
         while not self._is_over(session):
+            self.kernel.note(f"{session.process.name} waits for a lock")
             self.kernel.sleep(POLL)
         session.answer = None
         for other in self._sessions:  # it may have held their lock
@@ -131,8 +138,7 @@ class LockstepDatabase(Database):
             if wait([session.answer], 0.0 if session.is_blocked else USUAL).done:
                 session.is_blocked = False
                 return True
-            row = self.schema.raw.execute("select cardinality(pg_blocking_pids(%s))", [session.pid]).fetchone()
-            session.is_blocked = bool(row and row[0])
+            session.is_blocked = self.schema.raw.execute(BLOCKERS, [session.pid]).fetchone() is not None
             if session.is_blocked:
                 return False
         raise TimeoutError("a statement does not end, and waits for no lock")

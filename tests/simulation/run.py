@@ -37,6 +37,7 @@ from tests.simulation.system import BASE, SimSystem, simulated
 WORKERS = 3
 JOBS = 40
 FAULTS = 30
+DAY = 86_400.0
 SECONDS = 5.5  # of virtual time in which faults strike
 HEALS_WITHIN = 60.0
 CLIENT_SHARE = 0.3  # of the faults of single transactions strike the producer and the operator
@@ -93,7 +94,8 @@ class Simulation:
         self.app = make_app(
             self.kernel, self.events, announces=bool(seed % 2), limits=seed % 3 > 0, partly=seed % 4 == 1
         )  # fmt: skip
-        self.base = BASE if schema is None else time.time()
+        self.url = "sqlite:" if schema is None else "postgresql:"
+        self.base = BASE if schema is None else time.time() // DAY * DAY  # there are partitions for today
         self.offsets = [(-1.0, 0.0)]  # of the clock of the database, and since when
         self.database: Database = (
             SQLiteDatabase(self.kernel) if schema is None else LockstepDatabase(self.kernel, schema)
@@ -123,7 +125,7 @@ class Simulation:
                 self.database.end_sessions()
                 self.kernel.close()
                 self.database.close()
-        settings = TortureSettings("", "sqlite:", "relet", "", self.seed, SECONDS, LEASE)
+        settings = TortureSettings("", self.url, "relet", "", self.seed, SECONDS, LEASE)
         loaded = Loaded(
             settings, self.base, records, self.events.by_name, ledger,
             clock_was_moved=len(self.offsets) > 1, is_virtual=True,

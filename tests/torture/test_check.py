@@ -33,7 +33,8 @@ class Recorder:
 
     def record(self, job: str, table: str, event: str, before: dict[str, Any], after: dict[str, Any]) -> None:
         number = len(self.loaded.records) + 1
-        self.loaded.records.append(Record(number, self.now, table, event, job, before, after))
+        moment = self.now if self.loaded.is_virtual else None
+        self.loaded.records.append(Record(number, self.now, table, event, job, before, after, moment))
 
     def enqueue(self, job: str, **columns: Any) -> None:
         self.event("enqueue", phase="invoked", ids=[job])
@@ -549,6 +550,20 @@ def test_an_outage_and_a_cut_together_may_explain_a_lost_lease() -> None:
     outage(recorder, 1.9, 2.9)
     lost_by_a_healthy_worker(recorder)
     assert found(recorder) == set()
+
+
+def test_a_claim_on_postgres_may_leave_a_job_for_a_moment_and_no_longer() -> None:
+    recorder = Recorder()
+    recorder.loaded.settings = structs.replace(recorder.loaded.settings, direct="postgresql://x")
+    recorder.loaded.is_virtual = True
+    recorder.enqueue("x")
+    letters = []
+    for number in range(4):
+        recorder.enqueue(f"y{number}")
+        recorder.run(f"y{number}")
+        letters.append("FF" in found(recorder))
+        recorder.now += 0.9
+    assert letters == [False, False, False, True]
 
 
 def test_late_reaping_counts_only_if_a_worker_was_undisturbed() -> None:
