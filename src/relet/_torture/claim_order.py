@@ -10,13 +10,13 @@ from . import facts
 from .jobs import Jobs, Violation
 from .load import Record
 
-LOOKS_BACK_WITHIN = 2.0  # seconds, of which one is for the statements
+RESCANNED_WITHIN = 2.0  # seconds, of which one is for the statements
 Position = tuple[int, int, str]  # rank, sequence, job
 
 
 class _Queue:
-    """The jobs of one queue that wait for a claim, but those of some tasks. `overlooked`: for how many seconds claims may
-    leave the first one."""
+    """The jobs of one queue that wait for a claim, but those of some tasks. `overlooked`: for how many seconds claims
+    may leave the first one."""
 
     def __init__(self, without: Collection[str] = (), overlooked: float = 0.0) -> None:
         self._without, self._overlooked = without, overlooked
@@ -35,7 +35,7 @@ class _Queue:
             heappush(self._heap, self._positions[one.job])
 
     def claim(self, records: list[Record]) -> Position | None:
-        """Remove the jobs of a claim. Returns one that was before the last of them and that claims have left too long."""
+        """Remove the jobs of a claim. Returns one that was before the last of them, and that claims left too long."""
         found = [self._positions.pop(one.job) for one in records if one.job in self._positions]
         while self._heap and self._positions.get(self._heap[0][2]) != self._heap[0]:
             heappop(self._heap)
@@ -47,14 +47,14 @@ class _Queue:
 
 def claims_follow_the_order(jobs: Jobs) -> Iterator[Violation]:
     """FF: on SQLite, a claim takes the first jobs of a queue. On PostgreSQL, it skips those that are locked or not yet
-    committed, and its cursor may have passed a job that was committed late: it looks back every second.
+    committed, and its cursor may have passed a job that was committed late: a worker scans the whole queue every second.
 
     Workers behind a gateway do not know the tasks that need a database.
     """
     is_sqlite = jobs.loaded.settings.is_sqlite
     if not is_sqlite and not jobs.loaded.is_virtual:
         return  # faults lock rows for longer
-    overlooked = 0.0 if is_sqlite else LOOKS_BACK_WITHIN
+    overlooked = 0.0 if is_sqlite else RESCANNED_WITHIN
     queue, of_remote = _Queue(overlooked=overlooked), _Queue(facts.NEED_DATABASE, overlooked)
     changes = (one for one in jobs.loaded.records if one.table == "jobs")
     for token, group in groupby(changes, key=_token):
