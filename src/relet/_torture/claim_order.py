@@ -47,7 +47,7 @@ class _Queue:
 
 def claims_follow_the_order(jobs: Jobs) -> Iterator[Violation]:
     """FF: on SQLite, a claim takes the first jobs of a queue. On PostgreSQL, it skips those that are locked or not yet
-    committed, and its cursor may have passed a job that was committed late: a worker scans the whole queue every second.
+    committed, and its cursor may have passed a job that was committed late: it scans the whole queue every second.
 
     Workers behind a gateway do not know the tasks that need a database.
     """
