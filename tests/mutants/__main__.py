@@ -27,6 +27,7 @@ BY_TORTURE = {"outcome-dropped-at-shutdown"}
 #: Those that break no invariant: polling repairs what they break within its time, or makes up for nothing that is
 #: simulated. The named tests kill them.
 BY_TESTS = {
+    "tries-share-a-token": "tests/store/test_late_statements.py",
     "enqueue-notifies-no-sleeper": "tests/store/test_wake_ups.py",
     "jobs-left-behind-wake-no-other": "tests/worker/test_idle.py",
     "poll-forgotten": "tests/worker/test_idle.py",

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from relet._core.job import Lease, Succeeded
 from relet._store.flows import settle
 from relet._store.fragments import Dialect
-from relet._store.query import Flow, Notify, Traits
+from relet._store.query import Conflict, Flow, Notify, Traits
 from relet._store.retry import Transient
 from relet._store.sqlite import SQLiteStore
 from relet._store.store import AsyncStoreTransaction, Store, StoreTransaction
@@ -220,7 +220,7 @@ class SimStore(Store):
 
         def run() -> None:
             database.kernel.sleep(database.kernel.random.random() * LATE)
-            with suppress(Transient, StoreError):
+            with suppress(Transient, StoreError, Conflict):
                 late._run_and_note(make, traits, failures)
 
         database.kernel.spawn(database.server, "late", run)

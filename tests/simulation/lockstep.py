@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import psycopg
 from greenlet import GreenletExit
+from psycopg.pq import TransactionStatus
 
 from relet._store import deadlines
 from relet._store.deadlines import STATEMENT_SECONDS
@@ -41,6 +42,7 @@ BLOCKERS = (
     "select from pg_stat_activity where pid = any(pg_blocking_pids(%s)) "
     "and (state like 'idle in transaction%%' or wait_event_type = 'Lock')"
 )
+IDLE_TIMEOUT = 3.0  # seconds: `idle_in_transaction_session_timeout`, as the store sets it
 POLL = 0.01  # seconds of virtual time between two looks at a statement that waits for a lock
 
 
@@ -74,6 +76,7 @@ class Session:
         self.pid = raw.info.backend_pid
         self.thread = ThreadPoolExecutor(1)
         self.is_free = True
+        self.used_at = 0.0  # the virtual time of its last answer
         self.answer: Future[Any] | None = None
         self.is_blocked = False  # it waited for a lock when it was last asked
 
@@ -118,11 +121,20 @@ class LockstepDatabase(Database):
         while not self._is_over(session):
             self.kernel.note(f"{session.process.name} waits for a lock")
             self.kernel.sleep(POLL)
-        session.answer = None
+            self._end_idle_transactions()
+        session.answer, session.used_at = None, self.kernel.now
         for other in self._sessions:  # it may have held their lock
             if other.answer is not None:
                 self._is_over(other)
         return answer.result()
+
+    def _end_idle_transactions(self) -> None:
+        """As the server does by its own clock: a process that is stopped must not keep its locks."""
+        for session in self._sessions:
+            is_idle = session.answer is None and session.raw.info.transaction_status == TransactionStatus.INTRANS
+            if is_idle and self.kernel.now - session.used_at > IDLE_TIMEOUT:
+                self.kernel.note(f"{session.process.name} was idle in a transaction")
+                self.schema.raw.execute("select pg_terminate_backend(%s, 5000)", [session.pid])
 
     def note_time(self) -> None:
         """The triggers record the real time. `moment_of` translates it."""

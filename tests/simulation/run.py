@@ -26,7 +26,15 @@ from relet._worker.quarantine import Quarantine
 from relet._worker.reconnect import ReapGuard
 from relet._worker.session import StoreSession
 from relet._worker.timers import Timers
-from relet.errors import HasDependents, InvalidInput, InvalidTransition, JobNotFound, KeyTaken, StoreError
+from relet.errors import (
+    HasDependents,
+    InvalidInput,
+    InvalidTransition,
+    JobNotFound,
+    KeyTaken,
+    ScheduleNotFound,
+    StoreError,
+)
 from tests.simulation.database import Database, Link, SQLiteDatabase
 from tests.simulation.events import Events
 from tests.simulation.kernel import Kernel, Process
@@ -242,7 +250,7 @@ class Simulation:
                     self._let_everything_run(client)
                 elif jobs := client.jobs(state=["pending", "queued", "running", "paused"], limit=20).jobs:
                     self._steer(client, chance.choice(VERBS), chance.choice(jobs).id)
-            except (StoreError, InvalidTransition, JobNotFound, HasDependents):
+            except (StoreError, InvalidTransition, JobNotFound, HasDependents, ScheduleNotFound):
                 continue
 
     def _let_everything_run(self, client: Client) -> None:
