@@ -19,6 +19,7 @@ import msgspec
 
 from relet import Job
 from relet._core.schedule import ScheduleInfo
+from relet._core.tokens import claim_of
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
@@ -60,10 +61,12 @@ def _differences(where: str, one: Any, other: Any) -> list[str]:
 
 
 class Reader:
-    """Turns answers and rows into words. `named`: the jobs of the set-up."""
+    """Turns answers and rows into words. `named`: the jobs of the set-up. A token gets the name of its claim: each try of
+    a claim has another one."""
 
     def __init__(self, named: Mapping[str, str], tokens: Mapping[str, str]) -> None:
-        self._names = {id: name for name, id in named.items()} | {token: name for name, token in tokens.items()}
+        self._names = {id: name for name, id in named.items()}
+        self._claims = {claim_of(token): name for name, token in tokens.items()}
         self._now = time.time()
 
     def outcome(self, said: Any, rival: Any, tables: Tables) -> Outcome:
@@ -108,7 +111,7 @@ class Reader:
         return self._plain(str(value))
 
     def _name(self, found: re.Match[str]) -> str:
-        return f"<{self._names.get(found[0], '?')}>"
+        return f"<{self._names.get(found[0]) or self._claims.get(claim_of(found[0]), '?')}>"
 
     def _moment(self, found: re.Match[str]) -> str:
         text = found[0]
