@@ -61,8 +61,8 @@ def _differences(where: str, one: Any, other: Any) -> list[str]:
 
 
 class Reader:
-    """Turns answers and rows into words. `named`: the jobs of the set-up. A token gets the name of its claim: each try of
-    a claim has another one."""
+    """Turns answers and rows into words. `named`: the jobs of the set-up. A token gets the name of its claim, which all
+    tries of the claim share."""
 
     def __init__(self, named: Mapping[str, str], tokens: Mapping[str, str]) -> None:
         self._names = {id: name for name, id in named.items()}
