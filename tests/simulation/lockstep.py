@@ -134,7 +134,10 @@ class LockstepDatabase(Database):
             is_idle = session.answer is None and session.raw.info.transaction_status == TransactionStatus.INTRANS
             if is_idle and self.kernel.now - session.used_at > IDLE_TIMEOUT:
                 self.kernel.note(f"{session.process.name} was idle in a transaction")
-                self.schema.raw.execute("select pg_terminate_backend(%s, 5000)", [session.pid])
+                self._terminate(session)
+
+    def _terminate(self, session: Session) -> None:
+        self.schema.raw.execute("select pg_terminate_backend(%s, 5000)", [session.pid])
 
     def note_time(self) -> None:
         """The triggers record the real time. `moment_of` translates it."""
@@ -172,7 +175,7 @@ class LockstepDatabase(Database):
         super().close()
 
     def _end(self, session: Session) -> None:
-        self.schema.raw.execute("select pg_terminate_backend(%s, 5000)", [session.pid])
+        self._terminate(session)
         self._drop(session)
 
     def _drop(self, session: Session) -> None:
