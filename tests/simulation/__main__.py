@@ -20,7 +20,7 @@ from tests.simulation.lockstep import Schema
 from tests.simulation.run import Result, make_plan, simulate
 
 CHUNK = 5
-SHOWN = 5  # violations of a seed
+LISTED = 5  # violations of a seed
 URL = "RELET_SIMULATION_URL"
 
 
@@ -69,7 +69,7 @@ def _run(options: argparse.Namespace) -> int:
         _explain(result)
     for result in found:
         print(f"seed {result.seed}:")
-        for one in result.violations[:SHOWN]:
+        for one in result.violations[:LISTED]:
             print(f"  {one.invariant} {one.job} {one.text}")
     letters = Counter(one.invariant for result in found for one in result.violations)
     print(f"{len(found)} seeds broke an invariant {dict(letters) or ''}")
@@ -123,7 +123,7 @@ def _explain(result: Result) -> None:
     print(f"seed {result.seed}: {len(plan)} of {result.faults} faults are needed:")
     for fault in plan:
         print(f"  {fault.at:7.3f} s {fault.kind}, worker {fault.worker}, size {fault.size:.3f}")
-    for one in _simulate(result.seed, plan).violations[:SHOWN]:
+    for one in _simulate(result.seed, plan).violations[:LISTED]:
         print(f"  {one.invariant} {one.job} {one.text}")
 
 
